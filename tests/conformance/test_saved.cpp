@@ -187,6 +187,32 @@ TEST_CASE("saved: a list of outputs that begins one too early is one mistake in 
     CHECK(report.all->repaired == Repaired::yes);
 }
 
+TEST_CASE("doubt: a reference that does not follow from itself is said, and no right one is", "[kit][saved]") {
+    const Range& range = deberta();
+    const Trace port = port_with_all<double>(range, {{1, 0}});
+    CHECK(judged(range, port).all->doubt.empty());
+    // The two files exchanged.
+    Range exchanged = several_range(Family::deberta, "ms_deberta_v3_emd");
+    exchanged.sharp = port;
+    const CaseReport report = judged(exchanged, range.sharp);
+    INFO(divergence_text(report));
+    CHECK_THAT(report.all->doubt,
+               Catch::StartsWith("the reference's own layer.0.p2c does not follow from its other stages"));
+    CHECK_THAT(divergence_text(report), Catch::Contains("  but " + report.all->doubt));
+    CHECK(case_json(report)["doubt"] == report.all->doubt);
+    // Recorded by other people's code, in float32 and in double: every stage of every case.
+    for (const Family family : {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet})
+        for (const Range& one : ranges_of(family))
+            for (const Trace* trace : {&one.recorded, &one.sharp}) {
+                const Evidence evidence{*trace, *trace, one.model, one.segments};
+                const Comparison comparison = compare(*trace, *trace);
+                for (const StageVerdict& verdict : comparison.stages) {
+                    INFO(one.name << " " << verdict.name);
+                    CHECK(doubt_of_reference(evidence, comparison, verdict) == "");
+                }
+            }
+}
+
 TEST_CASE("saved: a stage that the port goes on with is a mistake", "[kit][saved]") {
     const Range& range = deberta();
     const Trace port = port_with_all<double>(range, {{4, 0}});  // c2p by delta(j,i), and all that follows from it

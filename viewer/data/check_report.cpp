@@ -126,6 +126,7 @@ ReportedCase read_case(const Node& node) {
     one.refusal = node.text_or_nothing("refusal");
     one.waiver = node.text_or_nothing("waiver");
     one.pattern = node.text_or_nothing("pattern");
+    one.doubt = node.text_or_nothing("doubt");
     one.would_narrow = node.texts("would_narrow");
     one.tokens = node.texts("tokens");
     const auto dump = [&](const char* key) {

@@ -58,6 +58,7 @@ struct ReportedCase {
     std::vector<WrongByItself> by_themselves;  // in the order of a model, the first wrong stage among them
     std::string right_once_repaired;           // "yes", "no", "unknown"; empty where an older report does not say
     std::string pattern;
+    std::string doubt;  // why the reference itself may be the wrong one; empty where it is not doubted
     std::vector<std::string> would_narrow;
     std::vector<std::string> tokens;  // of the sample with the worst cell; may be empty
 

@@ -62,6 +62,7 @@ ReportedCase case_of_report(const conformance::CaseReport& report) {
     one.would_narrow = report.would_narrow;
     if (report.first) one.tokens = report.first->tokens;
     if (!report.all) return one;
+    one.doubt = report.all->doubt;
     one.right_once_repaired = conformance::repaired_word(report.all->repaired);
     for (const conformance::WrongStage& stage : report.all->stages) {
         if (!stage.first_at.empty()) continue;  // the same mistake at a further layer

@@ -165,6 +165,7 @@ void draw_mistake(Scene& scene, SideColumn& column, const ReportedCase& one) {
         column.sentence(one.pattern.empty() ? "No mistake of the catalogue explains these values." : one.pattern + ".",
                         false);
     }
+    if (!one.doubt.empty()) column.sentence("But " + one.doubt);
     std::string more;
     for (const std::string& name : one.would_narrow) more += (more.empty() ? "" : " and ") + name;
     if (!more.empty()) column.sentence("Report " + more + " too: that narrows it down most.");

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/conformance/diagnosis/judge.h"
+#include "core/text/text_table.h"
 
 namespace locus::conformance {
 
@@ -121,6 +122,27 @@ std::optional<Nearest> nearest_of(const Diagnosis& diagnosis) {
     // Of another shape, or where there is a NaN, nothing is near.
     if (!(std::isfinite(best->residual) && best->residual <= right->residual / 10)) return std::nullopt;
     return Nearest{*best, right->residual};
+}
+
+/// Of the largest value: codes that compute in double may take angles in float32.
+static constexpr double kDoubtful = 1e-3;
+
+std::string doubt_of_reference(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict) {
+    static const Variant as_it_should_be;
+    Evidence alone = evidence;
+    alone.candidate = evidence.reference;
+    alone.stored.clear();
+    alone.shared = std::make_shared<SharedWork>();
+    StageVerdict own = verdict;
+    const auto stage = evidence.reference.at(verdict.name);
+    own.tolerance = derived_tolerance(evidence.reference, *stage, *stage);
+    own.allowed = own.tolerance.absolute + own.tolerance.relative * largest_size(widened(*stage));
+    const std::optional<Hypothesis> right = Judge(alone, comparison, own).judge(0, as_it_should_be);
+    if (!right || right->explanation.residual <= std::max(kDoubtful, kBeyondRounding * right->explanation.allowed))
+        return "";
+    return "the reference's own " + verdict.name + " does not follow from its other stages by the right formula, by " +
+           format_number(right->explanation.residual) +
+           " of its largest value: is it of another dialect or of another model, or are the two files exchanged?";
 }
 
 // Mistakes that make the same numbers.

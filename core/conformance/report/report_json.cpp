@@ -145,6 +145,7 @@ Json case_json(const CaseReport& report) {
             {"diagnosis", diagnosis_json(report.diagnosis)},
             {"diagnoses", diagnoses_json(report.all)},
             {"right_once_repaired", report.all ? Json(repaired_word(report.all->repaired)) : Json()},
+            {"doubt", report.all && !report.all->doubt.empty() ? Json(report.all->doubt) : Json()},
             {"not_judged", report.all ? Json(report.all->not_judged) : Json::array()},
             {"inputs", report.inputs.empty() ? Json() : Json(report.inputs)},
             {"pattern", report.diagnosis ? Json(report.diagnosis->pattern) : Json()},

@@ -328,6 +328,7 @@ std::string explanation_text(const CaseReport& report) {
     if (is_of_the_head(first->name) && encoder_is_right(report.comparison))
         text += "  the encoder is right: every layer that was reported agrees; look at the head\n";
     if (report.all) text += all_mistakes(*report.all);
+    if (report.all && !report.all->doubt.empty()) text += "  but " + report.all->doubt + "\n";
     if (!report.inputs.empty()) text += "  tokens and masks: " + report.inputs + "\n";
     if (!report.other_inputs.empty()) text += "  " + report.other_inputs + "\n";
     if (!report.would_learn.empty()) text += "  " + report.would_learn + "\n";

@@ -52,6 +52,7 @@ class Report:
     unexplained  stages that are wrong by themselves and that no mistake of the catalogue explains
     saved        stages that are computed rightly while other numbers were saved under their name: a sentence each, by
                  name
+    doubt        why the reference itself may be the wrong one, one sentence; empty where it is not doubted
     not_judged   wrong stages of which nobody can say what they follow from
     right_once_repaired   True if nothing else is wrong once these are repaired, None if that is not known
     pattern      what the difference looks like, one sentence; empty if all pass
@@ -78,6 +79,7 @@ class Report:
                 continue
             more = data["diagnosis"] if data.get("diagnosis") and found["stage"] == self.first else {}
             self.diagnoses.append(Diagnosis({**found, **more}))
+        self.doubt: str = data.get("doubt") or ""
         self.not_judged: List[str] = list(data.get("not_judged") or [])
         self.right_once_repaired: Optional[bool] = {"yes": True, "no": False}.get(data.get("right_once_repaired", ""))
         self.pattern: str = data.get("pattern") or ""
