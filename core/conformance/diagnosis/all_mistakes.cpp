@@ -108,10 +108,11 @@ std::vector<Pair> pairs_of(const std::vector<OpenHypothesis>& open) {
 }
 
 /// The two mistakes that explain the stage together: they leave no more than rounding, everything else that makes
-/// other numbers is as far away as a name demands, and no other two mistakes make the same numbers.
+/// other numbers is as far away as a name demands, and no other two mistakes make the same numbers.  Adds to `tried`.
 std::vector<Explanation> pair_behind(const Evidence& evidence, const Judge& judge, const std::string& stage,
-                                     const std::vector<Hypothesis>& alone) {
+                                     const std::vector<Hypothesis>& alone, std::size_t& tried) {
     const std::vector<Pair> pairs = pairs_of(to_be_paired(evidence, judge, stage, alone));
+    tried += pairs.size();
     std::vector<OpenHypothesis> open;
     for (std::size_t n = 0; n < pairs.size(); ++n) open.push_back({static_cast<int>(n) + 1, &pairs[n].both});
     std::vector<Hypothesis> all = judge.judge_all(open);
@@ -395,7 +396,8 @@ private:
             // same in the next.
             const std::string stem = scope_and_stem(verdict.name).second;
             if (!unexplained_.contains(stem) && !off_by_a_factor(evidence, verdict, assumed))
-                stage.pair = pair_behind(evidence, judge, verdict.name, judge.judge_all(judge.open_hypotheses()));
+                stage.pair = pair_behind(evidence, judge, verdict.name, judge.judge_all(judge.open_hypotheses()),
+                                         result.pairs_tried);
             if (stage.pair.empty()) unexplained_.insert(stem);
         }
         if (&evidence == &own_ && !stage.explained() && !stage.diagnosis.follows)

@@ -34,7 +34,8 @@ struct AllMistakes {
     std::vector<WrongStage> stages;       // in model order; the first is the first wrong stage
     std::vector<std::string> not_judged;  // wrong stages that no formula reaches from what is reported
     Repaired repaired = Repaired::unknown;
-    std::string doubt;  // doubt_of_reference at the first wrong stage, by whoever does not know the reference
+    std::size_t pairs_tried = 0;  // of two mistakes, at all stages that none explains alone: what a search costs
+    std::string doubt;            // doubt_of_reference at the first wrong stage, by whoever does not know the reference
 };
 
 /// Stages of `names` that each stage is made of, directly: what a search for the first wrong stage goes by.
