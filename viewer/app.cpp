@@ -142,8 +142,7 @@ Progress App::progress() const {
     constexpr double kWorthTelling = 0.3;
     if (observer_.seconds() > kWorthTelling) return {"looking at what was dropped \u2026", observer_.seconds()};
     if (opener_.seconds() > kWorthTelling) return {"opening " + opening_ + " \u2026", opener_.seconds()};
-    if (worker_.seconds() > kWorthTelling)
-        return {"computing \u2026  " + session_->progress(), worker_.seconds()};
+    if (worker_.seconds() > kWorthTelling) return {"computing \u2026  " + session_->progress(), worker_.seconds()};
     return {};
 }
 

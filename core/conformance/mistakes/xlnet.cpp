@@ -97,8 +97,7 @@ Mistake mistake() {
                          {"perm_mask is transposed", {{"visible", {"query_tokens"}, transposed_order}}},
                          {"perm_mask is not applied", {{"visible", {"query_tokens"}, without_order}}},
                          {"input_mask is not applied", {{"visible", {"query_tokens"}, without_padding}}},
-                         {"perm_mask is inverted: 1 is read as seen",
-                          {{"visible", {"query_tokens"}, inverted_order}}},
+                         {"perm_mask is inverted: 1 is read as seen", {{"visible", {"query_tokens"}, inverted_order}}},
                          {"input_mask is inverted: 1 is read as a real token",
                           {{"visible", {"query_tokens"}, inverted_padding}}}}};
 }
