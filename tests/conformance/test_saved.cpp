@@ -200,6 +200,9 @@ TEST_CASE("doubt: a reference that does not follow from itself is said, and no r
                Catch::StartsWith("the reference's own layer.0.p2c does not follow from its other stages"));
     CHECK_THAT(divergence_text(report), Catch::Contains("  but " + report.all->doubt));
     CHECK(case_json(report)["doubt"] == report.all->doubt);
+    // The port is not told to look before a stage that it has right.
+    CHECK(report.diagnosis->pattern == "layer.0.p2c follows from what the candidate reports by the right formula");
+    CHECK_THAT(divergence_text(report), !Catch::Contains("lies before"));
     // Recorded by other people's code, in float32 and in double: every stage of every case.
     for (const Family family : {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet})
         for (const Range& one : ranges_of(family))

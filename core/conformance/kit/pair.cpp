@@ -91,8 +91,11 @@ CaseReport judge_pair(const TracePair& pair, const std::function<void(const Case
     evidence.stored = stored;
     evidence.stop = pair.stop;
     one.all = diagnose_all(evidence, one.comparison, *first, stages.depends);
-    one.diagnosis = one.all->stages.front().diagnosis;
     one.all->doubt = doubt_of_reference(evidence, one.comparison, *first);
+    Diagnosis& diagnosis = one.all->stages.front().diagnosis;
+    if (diagnosis.follows && !one.all->doubt.empty())  // then nothing before it is to blame
+        diagnosis.pattern = first->name + " follows from what the candidate reports by the right formula";
+    one.diagnosis = diagnosis;
     if (!one.all->stages.front().saved.empty()) return one;  // more stages or inputs would say no more
     one.would_narrow = would_narrow(stages, one.comparison, first->name);
     one.would_learn = would_learn(evidence, *first, *one.diagnosis);

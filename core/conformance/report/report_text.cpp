@@ -150,7 +150,7 @@ std::string all_mistakes(const AllMistakes& all) {
     if (!behind.empty()) text += "  after it, judged by what the candidate itself reports:\n" + behind;
     text += std::string("  right once ") + (several ? "these are" : "this is") +
             " repaired: " + repaired_word(all.repaired);
-    if (first.diagnosis.follows) text += ", what is wrong lies before " + first.stage;
+    if (first.diagnosis.follows && all.doubt.empty()) text += ", what is wrong lies before " + first.stage;
     if (!all.not_judged.empty())
         text += std::string(all.repaired == Repaired::no ? "; besides, nobody" : ", nobody") + " can say what " +
                 all.not_judged.front() + " follows from";
