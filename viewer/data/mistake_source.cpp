@@ -8,6 +8,7 @@
 
 #include "core/conformance/kit/mistake.h"
 #include "core/stages.h"
+#include "viewer/data/stand_in.h"
 #include "viewer/ui/characters.h"
 
 namespace locus {
@@ -43,11 +44,9 @@ bool is_of(const MistakeEntry& entry, const std::string& family) {
 }
 
 std::string family_title(const std::string& family) {
-    return family == "deberta"      ? "DeBERTa"
-           : family == "roformer"   ? "RoFormer"
-           : family == "transfo-xl" ? "Transformer-XL"
-           : family == "xlnet"      ? "XLNet"
-                                    : family;
+    for (const Family known : kFamilies)
+        if (family == to_string(known)) return written_name(known);
+    return family;
 }
 
 }  // namespace

@@ -6,8 +6,6 @@ namespace locus {
 
 namespace {
 
-constexpr Family kFamilies[] = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet};
-
 const std::string& model_of(const State& state, Family family) {
     switch (family) {
         case Family::roformer:

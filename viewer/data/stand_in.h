@@ -1,6 +1,7 @@
 #pragma once
 // A page shows models of one family.  Where the user opened a model of another one, a built-in model stands in for it,
 // and the screen has to say so.
+#include <array>
 #include <optional>
 #include <string>
 
@@ -8,6 +9,8 @@
 #include "viewer/state/state.h"
 
 namespace locus {
+
+inline constexpr std::array kFamilies = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet};
 
 /// As people write it: "DeBERTa".
 const char* written_name(Family family);

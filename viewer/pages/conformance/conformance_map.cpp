@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "viewer/data/stand_in.h"
 #include "viewer/pages/conformance/conformance.h"
 #include "viewer/plots/line_plot.h"
 #include "viewer/ui/microscope.h"
@@ -18,8 +19,6 @@ struct Named {
     const char* label;
 };
 
-constexpr std::array<Named, 4> kFamilies = {
-    {{"deberta", "DeBERTa"}, {"roformer", "RoFormer"}, {"transfo-xl", "Transformer-XL"}, {"xlnet", "XLNet"}}};
 constexpr std::array<Named, 4> kLevels = {
     {{"L0", "index"}, {"L1", "one term"}, {"L2", "one layer"}, {"L3", "whole model"}}};
 
@@ -35,7 +34,7 @@ std::array<std::array<Cases, kFamilies.size()>, kLevels.size()> sorted(const Che
         for (std::size_t n = 0; n < kLevels.size(); ++n)
             if (one.id.starts_with(kLevels[n].key)) level = n;
         for (std::size_t n = 0; n < kFamilies.size(); ++n)
-            if (one.family == kFamilies[n].key) family = n;
+            if (one.family == to_string(kFamilies[n])) family = n;
         table[level][family].push_back(&one);
     }
     return table;
@@ -130,7 +129,7 @@ float ConformancePage::draw_map(Scene& scene, const Rect& area) {
     const auto columns = columns_of(table, places);
     float x = area.x0 + ui.px(kLabels);
     for (std::size_t f = 0; f < kFamilies.size(); ++f) {
-        ui.text(x, area.y0 + ui.px(10), kFamilies[f].label, ui.theme->muted, Face::label);
+        ui.text(x, area.y0 + ui.px(10), written_name(kFamilies[f]), ui.theme->muted, Face::label);
         x += static_cast<float>(columns[f]) * ui.px(kSquarePitch) + ui.px(22);
     }
     float y = area.y0 + ui.px(24);
