@@ -12,6 +12,7 @@
 #include "core/io/atomic_file.h"
 #include "core/io/checkpoint.h"
 #include "core/io/safetensors.h"
+#include "core/memory.h"
 
 namespace {
 
@@ -146,6 +147,7 @@ int run(const Options& options, const cli::Command& program) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    keep_freed_memory();
     cli::Command program(
         "Compares two traces stage by stage, and names the mistake behind the first that is wrong although what it is\n"
         "made of is right.\n"

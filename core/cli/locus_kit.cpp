@@ -15,6 +15,7 @@
 #include "core/conformance/kit/rehearse.h"
 #include "core/conformance/report/report.h"
 #include "core/io/atomic_file.h"
+#include "core/memory.h"
 #include "core/text/text_table.h"
 
 namespace {
@@ -115,6 +116,7 @@ void add_mistake(cli::Command& command, MistakeRequest& request) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    keep_freed_memory();
     cli::Command program(
         "Cases for a port of DeBERTa, RoFormer, Transformer-XL or XLNet, and the judgement of what it computed.\n"
         "  locus kit export my-kit/\n"

@@ -1,7 +1,6 @@
 #include "core/training/trainer.h"
 
 #include <cmath>
-#include <limits>
 
 #include "core/models/deberta.h"
 #include "core/models/deberta_weights.h"
@@ -186,21 +185,6 @@ std::string first_unusual_stage(const DebertaConfig& config, const Parameters<fl
                 if (!numbers->rows().allFinite()) return stage.name;
     }
     return "";
-}
-
-}  // namespace locus
-
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
-
-namespace locus {
-
-void keep_freed_memory() {
-#ifdef __GLIBC__
-    mallopt(M_MMAP_MAX, 0);
-    mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
-#endif
 }
 
 }  // namespace locus

@@ -446,10 +446,12 @@ const Tensor<double>& Replay::operator()(const std::string& stem) const {
     if (known != kept_.end()) return known->second;
     const auto known_to_all = shared_.find(stem);
     if (known_to_all != shared_.end()) return *known_to_all->second;
-    if (!is_computed(stem))
-        if (const Tensor<double>* values = reported(full_name(stem))) return *(shared_[stem] = values);
-    // What is not reported may still follow from what is.
-    return kept_.emplace(stem, computed(stem)).first->second;
+    if (is_computed(stem)) return kept_.emplace(stem, computed(stem)).first->second;
+    const std::string name = full_name(stem);
+    const Tensor<double>* values = reported(name);
+    // What is not reported may still follow from what is, by right formulas and so the same for every hypothesis.
+    if (!values) values = &common(name + " by its formula", [&] { return Replay(evidence_, scope_).computed(stem); });
+    return *(shared_[stem] = values);
 }
 
 Mask Replay::mask(Index b) const {
