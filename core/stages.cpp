@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <limits>
 #include <tuple>
 
 namespace locus {
@@ -335,5 +336,14 @@ bool stage_comes_before(const std::string& a, const std::string& b) {
     // Names of parameters sort as a forward pass meets them, roughly: embeddings, encoder, head.
     return place_a->gradient ? b < a : a < b;
 }
+
+int number_in_name(const std::string& name, std::size_t at) {
+    int number = 0;
+    const char* end = name.data() + name.size();
+    const auto read = std::from_chars(name.data() + std::min(at, name.size()), end, number);
+    return read.ec == std::errc::result_out_of_range ? std::numeric_limits<int>::max() : std::max(number, 0);
+}
+
+int segment_of(const std::string& name) { return name.starts_with("segment.") ? number_in_name(name, 8) : 0; }
 
 }  // namespace locus

@@ -31,4 +31,10 @@ std::optional<StageDescription> describe_stage(const std::string& name, Scheme s
 /// "mlm.logits".  Unknown names compare after all known ones, alphabetically among themselves.
 bool stage_comes_before(const std::string& a, const std::string& b);
 
+/// The number of a layer, pass or segment that begins at a place of any name: 12 of "layer.12.q" at 6.  0 where no
+/// digit stands there, and 2147483647 where it is more: names come from files.
+int number_in_name(const std::string& name, std::size_t at);
+/// s of "segment.s.layer.0.q", 0 of a name without segment.
+int segment_of(const std::string& name);
+
 }  // namespace locus

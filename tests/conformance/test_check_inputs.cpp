@@ -87,6 +87,35 @@ TEST_CASE("check: inputs beside the reference are used, and those of another pas
     CHECK(answer()["diagnosis"].is_null());
 }
 
+TEST_CASE("check: stages of any name are compared, whatever number stands in it", "[kit][cli]") {
+    const TemporaryFolder folder;
+    const auto write = [&](const std::string& file, const std::string& name, float value) {
+        const std::vector<float> values = {value, 1, 2, 3, 4, 5, 6, 7};
+        std::vector<TensorToWrite> stages;
+        for (const std::string& each : {std::string("embeddings.output"), name, std::string("layer.0.output")})
+            stages.push_back({each, {1, 2, 4}, values.data()});
+        write_safetensors(folder / file, stages);
+    };
+    for (const std::string name :
+         {"layer.99999999999.output", "layer.2147483647.output", "layer.-1.output", "layer.", "layer.0.g.", "memory.",
+          "memory.99999999999", "emd.99999999999.q", "emd.query.99999999999", "segment.99999999999.layer.0.k",
+          "segment.x.layer.0.k", "segment.", "segment.1.memory.99999999999", "grad.", "grad.layer.99999999999.q"}) {
+        write("right.safetensors", name, 1);
+        write("wrong.safetensors", name, 2);
+        for (const std::string model : {"", "tiny-v3", "tiny-roformer", "tiny-txl", "tiny-xlnet"}) {
+            std::vector<std::string> arguments = {(folder / "right.safetensors").string(),
+                                                  (folder / "wrong.safetensors").string()};
+            if (!model.empty())
+                arguments.insert(arguments.end(),
+                                 {"--model", std::string(LOCUS_SOURCE_DIR) + "/assets/models/" + model});
+            const Outcome outcome = run("locus-check", arguments);
+            INFO(name << " with " << model << ": " << outcome.err);
+            CHECK(outcome.status == 1);
+            CHECK(outcome.out.find("layer.0.output") != std::string::npos);
+        }
+    }
+}
+
 TEST_CASE("recorded inputs: what a pass was given comes back, and anything else is refused in one sentence",
           "[kit][inputs]") {
     for (const auto& [family, where] :

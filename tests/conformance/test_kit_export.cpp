@@ -139,6 +139,9 @@ TEST_CASE("kit: what a stage follows from is named through stages that are not k
     CHECK(depends_of("segment.1.layer.0.k", {"segment.0.memory.0", "segment.1.embeddings.output"}) ==
           Names{"segment.1.embeddings.output", "segment.0.memory.0"});
     CHECK(depends_of("layer.1.g.context", {"layer.1.v", "layer.1.g.probs"}) == Names{"layer.1.g.probs", "layer.1.v"});
+    // However many layers lie between, and however many ways lead through each.
+    CHECK(depends_of("layer.200.output", {"embeddings.output"}) == Names{"embeddings.output"});
+    CHECK(depends_of("layer.2147483647.output", {"embeddings.output"}).empty());  // nobody has so many
 }
 
 TEST_CASE("kit: index tensors hold the numbers of the sources", "[kit]") {

@@ -147,7 +147,7 @@ const ModelInput& Replay::input() const {
     return evidence_.segments[segment()];
 }
 
-std::size_t Replay::segment() const { return segment_.empty() ? 0 : std::stoul(segment_.substr(8)); }
+std::size_t Replay::segment() const { return static_cast<std::size_t>(segment_of(segment_)); }
 
 Index Replay::remembered() const {
     if (segment() >= evidence_.segments.size()) throw NotEnough{"the inputs"};
@@ -215,13 +215,13 @@ MaskedRow Replay::masked_row() const {
 
 Index Replay::layer() const {
     const std::string at = place();
-    if (at.starts_with("layer.")) return std::stol(at.substr(6));
+    if (at.starts_with("layer.")) return number_in_name(at, 6);
     if (at.starts_with("emd.") && has_model()) return deberta().config().num_hidden_layers - 1;
     Index last = -1;  // what the reference shows of a model that was not given
     if (at.starts_with("emd."))
         for (const std::string& name : evidence_.reference.names())
             if (name.starts_with(segment_ + "layer."))
-                last = std::max<Index>(last, std::stol("0" + name.substr(segment_.size() + 6)));
+                last = std::max<Index>(last, number_in_name(name, segment_.size() + 6));
     if (last >= 0) return last;
     throw NotEnough{"a layer around " + scope_};
 }
@@ -232,7 +232,7 @@ std::string Replay::input_name(bool of_query) const {
         return segment_ + (l < 0 ? "embeddings.output" : "layer." + std::to_string(l) + "." + stream + "output");
     };
     if (at.starts_with("emd.") && of_query) {
-        const Index pass = std::stol(at.substr(4));
+        const Index pass = number_in_name(at, 4);
         return pass == 0 ? "emd.query.0" : "emd." + std::to_string(pass - 1) + ".output";
     }
     if (is_query_stream() && of_query) return layer() == 0 ? segment_ + "query_stream" : output_of(layer() - 1, "g.");

@@ -9,6 +9,7 @@
 
 #include "core/conformance/diagnosis/saved.h"
 #include "core/conformance/formulas/arithmetic.h"
+#include "core/stages.h"
 
 namespace locus::conformance {
 
@@ -73,7 +74,7 @@ std::string describe_difference(const Evidence& evidence, const StageVerdict& ve
     if (right.shape() != found.shape()) return verdict.reason;
     if (const auto other = another_stage(evidence, verdict)) return *other;
     const Compared compared{right, found, verdict.allowed, stage->axes};
-    const std::size_t segment = verdict.name.starts_with("segment.") ? std::stoul(verdict.name.substr(8)) : 0;
+    const auto segment = static_cast<std::size_t>(segment_of(verdict.name));
     const ModelInput* input = segment < evidence.segments.size() ? &evidence.segments[segment] : nullptr;
     if (const auto values = pattern_of_values(compared)) return *values + scale_taken(evidence, verdict.name, compared);
     if (const auto places = pattern_of_places(compared, input)) return *places;

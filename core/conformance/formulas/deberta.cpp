@@ -9,6 +9,7 @@
 #include "core/models/deberta.h"
 #include "core/models/language_head.h"
 #include "core/models/layers.h"
+#include "core/stages.h"
 
 namespace locus::conformance {
 
@@ -328,7 +329,7 @@ bool replaces(const std::vector<Formula>& formulas, const std::string& stem) {
 
 Index decoder_pass(const Replay& at) {
     if (!at.scope().starts_with("emd.")) throw NotEnough{"a pass of the mask decoder"};
-    return std::stol(at.scope().substr(4));
+    return number_in_name(at.scope(), 4);
 }
 
 const Tensor<double>& hidden_state(const Replay& at, Index from_the_end) {

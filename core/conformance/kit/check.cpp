@@ -17,6 +17,7 @@
 #include "core/conformance/kit/first_divergence.h"
 #include "core/io/input_file.h"
 #include "core/json_text.h"
+#include "core/stages.h"
 
 namespace locus::conformance {
 
@@ -32,7 +33,7 @@ std::vector<std::string> tokens_of(const StageVerdict& verdict, const std::vecto
                                    const std::vector<ModelInput>& segments) {
     std::vector<std::string> words;
     if (segments.empty() || axes.empty() || axes.front() != "B" || verdict.worst_index.empty()) return words;
-    const std::size_t segment = verdict.name.starts_with("segment.") ? std::stoul(verdict.name.substr(8)) : 0;
+    const auto segment = static_cast<std::size_t>(segment_of(verdict.name));
     if (segment >= segments.size()) return words;
     const ModelInput& input = segments[segment];
     const Index sample = verdict.worst_index.front();

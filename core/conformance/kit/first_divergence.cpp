@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "core/stages.h"
+
 namespace locus::conformance {
 
 namespace {
@@ -215,7 +217,7 @@ Place place_of(const std::string& name) {
         const std::size_t end = name.find('.', begin);
         if (end == std::string::npos) continue;
         place.group = group;
-        place.number = std::stoi(name.substr(begin, end - begin));
+        place.number = number_in_name(name, begin);
         at = end + 1;
     }
     if (!place.group.empty() && name.compare(at, 2, "g.") == 0) {
@@ -230,21 +232,31 @@ class Finder {
 public:
     explicit Finder(const std::vector<std::string>& known) : known_(known.begin(), known.end()) {}
 
+    /// Goes back from the stage, depth first, as far as the first names that are known.
     std::vector<std::string> direct(const std::string& stage) const {
         std::vector<std::string> found;
-        for (const std::string& name : made_of(stage)) collect(name, found, 0);
+        std::set<std::string> seen;  // many ways lead to one stage
+        std::vector<std::string> open;
+        const auto go_back_from = [&](const std::string& name) {
+            const std::vector<std::string> from = made_of(name);
+            open.insert(open.end(), from.rbegin(), from.rend());
+        };
+        go_back_from(stage);
+        while (!open.empty() && seen.size() < kMostNames) {
+            const std::string name = std::move(open.back());
+            open.pop_back();
+            if (!seen.insert(name).second) continue;
+            if (known_.contains(name))
+                found.push_back(name);
+            else
+                go_back_from(name);
+        }
         return found;
     }
 
 private:
-    /// A name that is known, or what it is made of; a walk of 40 steps is longer than any model here.
-    void collect(const std::string& name, std::vector<std::string>& found, int steps) const {
-        if (known_.contains(name)) {
-            if (std::find(found.begin(), found.end(), name) == found.end()) found.push_back(name);
-        } else if (steps < 40) {
-            for (const std::string& deeper : made_of(name)) collect(deeper, found, steps + 1);
-        }
-    }
+    /// Of some five hundred layers that nobody reports; a file may speak of layer 2147483647.
+    static constexpr std::size_t kMostNames = 10'000;
 
     /// A gradient of a stage of a layer; all others, those of parameters too, begin at the loss.
     std::vector<std::string> gradient_of(const std::string& of) const {
@@ -269,8 +281,7 @@ private:
         const Place place = place_of(name);
         if (!place.group.empty()) return of_layer(place);
         if (place.stem.starts_with("emd.query.")) return {content(place.segment, last_layer(place.segment) - 1)};
-        if (place.stem.starts_with("memory."))
-            return {content(place.segment, std::stoi("0" + place.stem.substr(7)) - 1)};
+        if (place.stem.starts_with("memory.")) return {content(place.segment, number_in_name(place.stem, 7) - 1)};
         std::vector<std::string> names;
         for (const Row& row : model_rows())
             if (place.stem == row.stem)
@@ -289,7 +300,7 @@ private:
             if (names.empty() && place.stem == "scores" && row.stem == place.stem)
                 for (const char* from : row.from) names.push_back(place.scope() + place.stream + from);
         // Memory is a part of the keys.
-        const int segment = place.segment.empty() ? 0 : std::stoi(place.segment.substr(8));
+        const int segment = segment_of(place.segment);
         if ((place.stem == "k" || place.stem == "v") && segment > 0)
             names.push_back("segment." + std::to_string(segment - 1) + ".memory." + std::to_string(place.number));
         return names;

@@ -5,6 +5,7 @@
 #include "core/conformance/kit/cases.h"
 #include "core/io/checkpoint.h"
 #include "core/io/model_request.h"
+#include "core/stages.h"
 
 namespace locus::conformance {
 
@@ -94,7 +95,7 @@ std::vector<std::string> early_stages(const std::vector<std::string>& names) {
         const std::size_t from = name.starts_with("segment.") ? name.find('.', 8) + 1 : 0;
         const std::string rest = name.substr(from);
         const bool of_layer = rest.starts_with("layer.");
-        if (of_layer ? std::stol(rest.substr(6)) < kLayers
+        if (of_layer ? number_in_name(rest, 6) < kLayers
                      : rest.starts_with("embeddings.") || rest.starts_with("relative."))
             early.push_back(name);
     }
