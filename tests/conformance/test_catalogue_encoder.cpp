@@ -152,6 +152,7 @@ using Reported = std::map<std::string, std::function<bool(const std::string&)>>;
 void check_reported(const Reported& sets) {
     std::map<std::string, int> named;
     each_way([&](const Mistake& mistake, const Variant& variant, const Probe& probe) {
+        if (probe.name().ends_with("_t300")) return;  // as many tokens as in a hundred others, and the same layers
         const Trace port = port_with(probe, mistake.number, variant);
         for (const auto& [which, reports] : sets) {
             const Trace some = only(port, reports);
