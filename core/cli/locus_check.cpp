@@ -36,7 +36,14 @@ public:
         if (!verdict.pass && first_.empty()) first_ = verdict.name;
         if (!first_.empty()) say_after(1, "the first wrong stage is " + first_ + "; comparing the others");
     }
-    void searched() { say_after(10, "looking for the mistake behind it"); }
+    void searched() {
+        if (!in_passes_) say_after(10, "looking for the mistake behind it");
+    }
+    void passes_done(std::size_t done, std::size_t of) {
+        in_passes_ = true;
+        say_after(10, "looking for the mistake behind it: made in a whole pass " + std::to_string(done) + " of " +
+                          std::to_string(of) + " ways");
+    }
 
 private:
     void say_after(double seconds, const std::string& sentence) {
@@ -50,6 +57,7 @@ private:
     const cli::Command& program_;
     std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
     std::string first_, said_;
+    bool in_passes_ = false;
 };
 
 /// What the user names must belong to the reference: else nothing would be explained, and nobody would know why.
@@ -69,6 +77,7 @@ Report judge(const Options& options, const std::optional<Tolerance>& fixed, cons
         progress.searched();
         return false;
     };
+    pair.passes_done = [&](std::size_t done, std::size_t of) { progress.passes_done(done, of); };
     pair.reference = open_trace(options.reference_file);
     pair.candidate = open_trace(options.candidate_file, &pair.stored);
     pair.reference_name = options.reference_file;

@@ -107,16 +107,33 @@ TEST_CASE("whole pass: a name ends the search, says so, and takes the whole dump
     kept.add(other);
     const Comparison comparison = compare(range.sharp, kept);
     const Evidence evidence{range.sharp, kept, range.model, range.segments};
-    CHECK_FALSE(whole_pass_behind(evidence, comparison, *comparison.first()));
+    CHECK_FALSE(whole_pass_behind(evidence, comparison, *comparison.first()).found);
     // Nor is anything looked for without inputs, or with those of another text.
     kept = Trace();
     kept.add(port.at("layer.1.output"));
     const Comparison one = compare(range.sharp, kept);
-    CHECK(whole_pass_behind({range.sharp, kept, range.model, range.segments}, one, *one.first()));
-    CHECK_FALSE(whole_pass_behind({range.sharp, kept, range.model, {}}, one, *one.first()));
+    CHECK(whole_pass_behind({range.sharp, kept, range.model, range.segments}, one, *one.first()).found);
+    CHECK_FALSE(whole_pass_behind({range.sharp, kept, range.model, {}}, one, *one.first()).found);
+    // Where all passes would be too much work, it is said how long a text may be.
+    Evidence tired = {range.sharp, kept, range.model, range.segments};
+    std::size_t told = 0, ways = 0;
+    tired.passes_done = [&](std::size_t done, std::size_t of) {
+        told = std::max(told, done);
+        ways = of;
+    };
+    CHECK(whole_pass_behind(tired, one, *one.first()).most_tokens == 0);
+    CHECK((ways > 100 && told > ways / 2 && told < ways));
+    WholePassSearch search;
+    for (tired.most_work = 1e9; search.most_tokens == 0; tired.most_work /= 2)
+        search = whole_pass_behind(tired, one, *one.first());
+    const Index tokens = range.segments.front().tokens.size();
+    CHECK_FALSE(search.found);
+    CHECK((search.most_tokens < tokens && search.most_tokens >= tokens / 2 - 1));  // half the work for half the text
+    tired.most_work = 1;                                                           // not even for the right pass
+    CHECK_FALSE(whole_pass_behind(tired, one, *one.first()).found);
     std::vector<ModelInput> others = range.segments;
     others.front().tokens[1] += 1;
-    CHECK_FALSE(whole_pass_behind({range.sharp, kept, range.model, others}, one, *one.first()));
+    CHECK_FALSE(whole_pass_behind({range.sharp, kept, range.model, others}, one, *one.first()).found);
 }
 
 TEST_CASE("whole pass: what is no number in a prediction excuses nothing", "[kit]") {
@@ -138,8 +155,9 @@ TEST_CASE("whole pass: what is no number in a prediction excuses nothing", "[kit
                 const Comparison comparison = compare(range.sharp, dump);
                 REQUIRE(comparison.first());
                 INFO(way.how << ", " << stage.name);
-                CHECK_FALSE(whole_pass_behind({range.sharp, dump, range.model, range.segments}, comparison,
-                                              *comparison.first()));
+                CHECK_FALSE(
+                    whole_pass_behind({range.sharp, dump, range.model, range.segments}, comparison, *comparison.first())
+                        .found);
             }
         } catch (const NotEnough&) {  // not with this input
         }

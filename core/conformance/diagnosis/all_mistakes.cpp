@@ -200,7 +200,9 @@ public:
                 add_saved(std::move(stage), right);
                 return false;
             }
-            if (std::optional<WholePass> whole = whole_pass_behind(evidence_, seen_, verdict)) {
+            WholePassSearch passes = whole_pass_behind(evidence_, seen_, verdict);
+            result.tokens_for_passes = passes.most_tokens;
+            if (std::optional<WholePass>& whole = passes.found) {
                 stage.diagnosis.named = std::move(whole->named);
                 stage.diagnosis.equivalent = std::move(whole->equivalent);
                 stage.diagnosis.runner_up = std::move(whole->runner_up);
@@ -392,10 +394,11 @@ private:
         if (!stage.diagnosis.named && compared && verdict.wrong >= kFewestWrong &&
             std::none_of(judged.begin(), judged.end(), [](const Explanation& each) { return each.fits(); })) {
             const Judge judge(evidence, seen, verdict, assumed);
-            // One number is one mistake, whichever two would make the same; and what no two explain in one layer is the
-            // same in the next.
-            const std::string stem = scope_and_stem(verdict.name).second;
-            if (!unexplained_.contains(stem) && !off_by_a_factor(evidence, verdict, assumed))
+            // One number is one mistake, whichever two would make the same; what no two explain in one layer is the
+            // same in the next; and what is wrong in a layer may have been wrong in those before.
+            const auto [scope, stem] = scope_and_stem(verdict.name);
+            if (!unexplained_.contains(stem) && !off_by_a_factor(evidence, verdict, assumed) &&
+                !are_layers_before_unknown(Replay(evidence, scope), seen))
                 stage.pair = pair_behind(evidence, judge, verdict.name, judge.judge_all(judge.open_hypotheses()),
                                          result.pairs_tried);
             if (stage.pair.empty()) unexplained_.insert(stem);
@@ -403,6 +406,16 @@ private:
         if (&evidence == &own_ && !stage.explained() && !stage.diagnosis.follows)
             stage.diagnosis.pattern = pattern_beside(verdict, computed(verdict, assumed));
         result.stages.push_back(std::move(stage));
+    }
+
+    /// Nothing is known of the layers before this one: the candidate does not report what it begins with, and has
+    /// no stage of a layer right.
+    static bool are_layers_before_unknown(const Replay& here, const Comparison& seen) {
+        const auto is_of_layer = [](const std::string& scope) { return scope.find("layer.") != std::string::npos; };
+        if (!is_of_layer(here.scope()) || here.layer() == 0 || here.claimed("x")) return false;
+        return std::none_of(seen.stages.begin(), seen.stages.end(), [&](const StageVerdict& each) {
+            return each.pass && is_of_layer(scope_and_stem(each.name).first);
+        });
     }
 
     /// Every value is the same number times what the right formula gives.

@@ -64,6 +64,9 @@ struct Evidence {
     std::optional<Family> family = std::nullopt;     // of a case without a model; "mask" may stand in its reference
     const std::vector<Formula>* formulas = nullptr;  // its right ones, where no family has them
     CancelToken stop = {};                           // asked before every hypothesis of a diagnosis
+    double most_work = 1e11;  // multiplications that whole passes may take together: ten seconds on two processors
+    /// Told before a whole pass how many are done, of how many.
+    std::function<void(std::size_t done, std::size_t of)> passes_done = {};
     /// Stages that follow from one the candidate has wrong and that it does not report: the reference's values are not
     /// its own there, so they are computed from what it does report.
     std::set<std::string> not_its_own = {};

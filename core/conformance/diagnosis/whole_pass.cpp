@@ -1,27 +1,30 @@
 #include "core/conformance/diagnosis/whole_pass.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <map>
 
 #include "core/conformance/diagnosis/judge.h"
 #include "core/conformance/diagnosis/mistaken_pass.h"
+#include "core/stages.h"
 
 namespace locus::conformance {
 
 namespace {
 
-constexpr Index kMostTokens = 1024;            // of a right pass with every stage
-constexpr double kMostMultiplications = 1e11;  // of all passes together: about a minute on two processors
+constexpr Index kMostTokens = 1024;   // of a right pass with every stage
+constexpr double kShareOfOne = 0.05;  // of all work, that the right pass may take
 
-/// Multiplications of a pass by weights.  Embeddings count as if they were multiplied: a word head does that.
-double multiplications(const WeightSource& weights, Index tokens) {
+/// Multiplications of a pass by weights, for one token.  The table of words is multiplied by a head that gives words.
+double multiplications(const WeightSource& weights, bool with_words) {
     double elements = 0;
     for (const std::string& name : weights.names())
         if (const auto shape = weights.shape(name); shape && shape->size() > 1)
-            elements += static_cast<double>(element_count(*shape));
-    return elements * static_cast<double>(tokens);
+            if (with_words || name.find("word_emb") == std::string::npos)
+                elements += static_cast<double>(element_count(*shape));
+    return elements;
 }
 
 /// Every stage of the reference that the model computes is as this pass has it.  Of float32, also where the reference
@@ -92,7 +95,15 @@ public:
 
     std::vector<Pass> of(const std::vector<OpenHypothesis>& open) const {
         std::vector<std::optional<Pass>> made(open.size());
-        share_out(open.size(), evidence_.stop, [&](std::size_t n) { made[n] = pass_of(open[n]); });
+        std::atomic<std::size_t> done = 0;
+        const CancelToken before_each = [&] {
+            if (evidence_.passes_done) evidence_.passes_done(done, open.size());
+            return evidence_.stop && evidence_.stop();
+        };
+        share_out(open.size(), before_each, [&](std::size_t n) {
+            made[n] = pass_of(open[n]);
+            ++done;
+        });
         std::vector<Pass> all;
         for (std::optional<Pass>& one : made)
             if (one) all.push_back(std::move(*one));
@@ -112,6 +123,11 @@ public:
     /// How much of the model runs up to the last reported stage, from 0 to 1.
     double share() const {
         return static_cast<double>(right_.trace.stages().size()) / static_cast<double>(stages_of_model_);
+    }
+    /// The last reported stage comes after a head that gives words.
+    bool gives_words() const {
+        return std::any_of(right_.trace.stages().begin(), right_.trace.stages().end(),
+                           [](const Stage& stage) { return stage.name.find("logits") != std::string::npos; });
     }
 
 private:
@@ -160,11 +176,11 @@ private:
     std::size_t first_ = 0;
 };
 
-/// Some stage before this one is not reported.
-bool is_in_the_dark(const Trace& right, const TraceView& candidate, const std::string& first) {
-    for (const Stage& stage : right.stages()) {
-        if (stage.name == first) return false;
-        if (!candidate.has(stage.name)) return true;
+/// Some stage before this one, of these in the order of a pass, is not reported.
+bool is_in_the_dark(const std::vector<std::string>& stages, const TraceView& candidate, const std::string& first) {
+    for (const std::string& stage : stages) {
+        if (stage == first) return false;
+        if (!candidate.has(stage)) return true;
     }
     return false;  // the model does not compute it
 }
@@ -177,23 +193,8 @@ std::vector<OpenHypothesis> ways_of(Family family) {
     return ways;
 }
 
-}  // namespace
-
-std::optional<WholePass> whole_pass_behind(const Evidence& evidence, const Comparison& comparison,
-                                           const StageVerdict& first) {
-    if (!evidence.model || evidence.segments.empty()) return std::nullopt;
-    if (first.worst < 0 && !first.reason.starts_with("shape")) return std::nullopt;
-    Index tokens = 0;
-    for (const ModelInput& segment : evidence.segments) tokens += segment.tokens.size();
-    const double of_one = multiplications(*evidence.model->source, tokens);
-    if (tokens > kMostTokens || of_one > kMostMultiplications / 10) return std::nullopt;
-    std::optional<RightPass> right = right_pass(evidence);
-    if (!right || !is_in_the_dark(right->trace, evidence.candidate, first.name)) return std::nullopt;
-
-    const std::vector<OpenHypothesis> open = ways_of(evidence.model->family);
-    const Passes passes(evidence, comparison, first, std::move(*right));
-    if (of_one * passes.share() * static_cast<double>(open.size()) > kMostMultiplications) return std::nullopt;
-    const std::vector<Pass> all = passes.of(open);
+/// The one that gives every reported stage, if all that give other numbers are far away.  `all`: best first.
+std::optional<WholePass> found_among(const Passes& passes, const std::vector<Pass>& all) {
     if (all.empty() || all.front().ratio > 1) return std::nullopt;
     const Pass& best = all.front();
     WholePass found;
@@ -210,6 +211,33 @@ std::optional<WholePass> whole_pass_behind(const Evidence& evidence, const Compa
         if (!found.runner_up) found.runner_up = each.explanation;
     }
     return found;
+}
+
+}  // namespace
+
+WholePassSearch whole_pass_behind(const Evidence& evidence, const Comparison& comparison, const StageVerdict& first) {
+    if (!evidence.model || evidence.segments.empty()) return {};
+    if (first.worst < 0 && !first.reason.starts_with("shape")) return {};
+    Index tokens = 0;
+    for (const ModelInput& segment : evidence.segments) tokens += segment.tokens.size();
+    // The right pass alone says whether the others would say anything.
+    const double right_pass_of_one = multiplications(*evidence.model->source, true);
+    const auto most_tokens = [&](double work) { return static_cast<Index>(std::min<double>(work, kMostTokens)); };
+    const Index most_right = most_tokens(kShareOfOne * evidence.most_work / right_pass_of_one);
+    if (tokens > most_right) {
+        std::vector<std::string> stages = evidence.reference.names();
+        std::stable_sort(stages.begin(), stages.end(), stage_comes_before);
+        return {std::nullopt, is_in_the_dark(stages, evidence.candidate, first.name) ? most_right : 0};
+    }
+    std::optional<RightPass> right = right_pass(evidence);
+    if (!right || !is_in_the_dark(right->trace.names(), evidence.candidate, first.name)) return {};
+
+    const std::vector<OpenHypothesis> open = ways_of(evidence.model->family);
+    const Passes passes(evidence, comparison, first, std::move(*right));
+    const double of_one = multiplications(*evidence.model->source, passes.gives_words()) * passes.share();
+    const Index most = most_tokens(evidence.most_work / (of_one * static_cast<double>(open.size())));
+    if (tokens > most) return {std::nullopt, most};
+    return {found_among(passes, passes.of(open)), 0};
 }
 
 }  // namespace locus::conformance

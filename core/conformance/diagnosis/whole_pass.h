@@ -17,13 +17,18 @@ struct WholePass {
     bool complete = true;  // every reported stage was computed; else some follow by no formula from what is wrong
 };
 
+/// What a search found, or how long a text may be for it: tokens of all segments together, where this one is longer.
+struct WholePassSearch {
+    std::optional<WholePass> found;
+    Index most_tokens = 0;  // 0: the search was made, or nothing would come of it
+};
+
 /// Runs the pass of every way to make a mistake of the family, and looks for the one that leaves no more than rounding
 /// in any reported stage.  A name is given only if every mistake that makes other numbers leaves, in some stage, 100
 /// times as much as it does and 10 times what rounding allows.
 /// Nothing without model and inputs, where the right pass with these inputs is not the reference's, where the candidate
-/// reports everything before its first wrong stage, and where all these passes would take too long.
+/// reports everything before its first wrong stage, and where all these passes would take more than evidence.most_work.
 /// `first`: a failing verdict of the comparison.  Throws Cancelled as soon as evidence.stop says yes.
-std::optional<WholePass> whole_pass_behind(const Evidence& evidence, const Comparison& comparison,
-                                           const StageVerdict& first);
+WholePassSearch whole_pass_behind(const Evidence& evidence, const Comparison& comparison, const StageVerdict& first);
 
 }  // namespace locus::conformance

@@ -20,11 +20,12 @@ struct TracePair {
     std::map<std::string, std::string> stored = {};  // dtype that each stage of the candidate came in, "F16"
     std::string reference_name = "the reference";    // for messages and the report: a file, mostly
     std::string candidate_name = "the candidate";
-    std::shared_ptr<const ModelFolder> model = nullptr;      // with it more stages can be explained
-    std::vector<ModelInput> segments = {};                   // what the pass was given; may be empty
-    std::optional<Tolerance> fixed = std::nullopt;           // instead of what rounding explains
-    double accuracy = 0;                                     // of the reference, as compare has it
-    CancelToken stop = {};                                   // asked before every hypothesis
+    std::shared_ptr<const ModelFolder> model = nullptr;                      // with it more stages can be explained
+    std::vector<ModelInput> segments = {};                                   // what the pass was given; may be empty
+    std::optional<Tolerance> fixed = std::nullopt;                           // instead of what rounding explains
+    double accuracy = 0;                                                     // of the reference, as compare has it
+    CancelToken stop = {};                                                   // asked before every hypothesis
+    std::function<void(std::size_t done, std::size_t of)> passes_done = {};  // as Evidence has it
     std::function<void(const StageVerdict&)> compared = {};  // called with each verdict as soon as it is known
 };
 
