@@ -101,8 +101,8 @@ public:
         const auto [scope, stem] = scope_and_stem(stage.name);
         Replay& replay = replay_of(scope);
         const bool touched = replay.touches(stem);
-        if (!touched && pass.changed.empty()) return keep(stage);
-        if (follows_from_left_out(stage.name)) return pass.left_out.push_back(stage.name);
+        if (!touched && !follows_from_other(replay, stem)) return keep(stage);
+        if (follows_from_left_out(stage.name)) return leave_out(stage);
         const auto wrong = applied_.find(stem);
         try {
             add(stage, touched ? replay(stem) : replay.computed(stem));
@@ -116,7 +116,7 @@ public:
             if (pass.changed.empty())
                 keep(stage);
             else
-                pass.left_out.push_back(stage.name);
+                leave_out(stage);
         }
     }
     /// True once every wrong formula of a stage that this model has was applied somewhere.
@@ -139,7 +139,27 @@ private:
         const ChangedStage change = change_of(right_.trace, stage, values);
         if (change.wrong == 0) return keep(stage);
         pass.changed.push_back(change);
+        others_.insert(stage.name);
         pass.trace.add(with_values(stage, values));
+    }
+    void leave_out(const Stage& stage) {
+        others_.insert(stage.name);
+        pass.left_out.push_back(stage.name);
+    }
+    /// True if something that the stage is made of is no longer the right pass's, or if nobody knows what it is made
+    /// of.
+    bool follows_from_other(const Replay& replay, const std::string& stem) const {
+        if (others_.empty()) return false;
+        const std::vector<std::string> inputs = replay.inputs_of(stem);
+        return inputs.empty() || std::any_of(inputs.begin(), inputs.end(),
+                                             [&](const std::string& input) { return is_other(replay, input); });
+    }
+    bool is_other(const Replay& replay, const std::string& input) const try {
+        const std::string name = replay.full_name(input);
+        if (others_.count(name)) return true;
+        return !right_.trace.find(name) && follows_from_other(replay, input);  // a link that is no stage
+    } catch (const NotEnough&) {                                               // it stands in a layer, and this is none
+        return true;
     }
     /// A mistake that does not speak of this place, as one of the mask decoder in the encoder, leaves it right: what
     /// was wrong before goes on through the right formulas.
@@ -152,7 +172,7 @@ private:
         } catch (const Error&) {
         }
         if (depends_of(stage.name, names_).empty()) return keep(stage);  // an input, such as mlm.positions
-        pass.left_out.push_back(stage.name);
+        leave_out(stage);
     }
     bool follows_from_left_out(const std::string& name) const {
         if (pass.left_out.empty()) return false;
@@ -176,6 +196,7 @@ private:
     std::map<std::string, Replay> replays_;
     std::map<std::string, bool> applied_;  // wrong formulas of stages that this model has, by stem
     bool applied_any_ = false;             // or of what leads to such a stage
+    std::set<std::string> others_;         // stages that changed or were left out
     std::string why_not_;
 };
 
