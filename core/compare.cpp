@@ -235,7 +235,8 @@ struct Format {
 }  // namespace
 
 std::string narrower_dtype(const TraceView& trace, const std::map<std::string, std::string>& stored) {
-    std::array<Format, 3> formats = {{{"F16", is_half}, {"BF16", is_bfloat}, {"F32", is_float}}};
+    // Of ordinary size, a number of BF16 is one of F16 too.
+    std::array<Format, 3> formats = {{{"BF16", is_bfloat}, {"F16", is_half}, {"F32", is_float}}};
     const auto possible = [&] {
         return std::any_of(formats.begin(), formats.end(), [](const Format& one) { return one.possible; });
     };

@@ -184,6 +184,28 @@ TEST_CASE("pattern: single cells, NaN, tiles", "[kit]") {
                StartsWith("only whole tiles of 16 x 16 are wrong, 6 of 32, the first from [0, 0, 16, 0] on"));
 }
 
+TEST_CASE("pattern: one stage in half precision", "[kit]") {
+    const Tensor<double> right = random_tensor({2, 3, 9, 9});
+    Tensor<double> half = right, brain = right;
+    for (Index n = 0; n < right.size(); ++n) {
+        int exponent = 0;
+        const double mantissa = std::frexp(right[n], &exponent);
+        half[n] = std::ldexp(std::round(std::ldexp(mantissa, 11)), exponent - 11);
+        brain[n] = std::ldexp(std::round(std::ldexp(mantissa, 8)), exponent - 8);
+    }
+    CHECK_THAT(said("layer.0.scores", right, half), Equals("every value is one that F16 holds, and off by no more than "
+                                                           "rounding to F16 explains: computed or saved in F16"));
+    CHECK_THAT(said("layer.0.scores", right, brain), Catch::Matchers::EndsWith("computed or saved in BF16"));
+    // Not where the numbers are other ones besides, and not where the right ones are halves too.
+    Tensor<double> other = half;
+    other[7] += 0.25;
+    other[100] -= 0.5;
+    CHECK_THAT(said("layer.0.scores", right, other), !Catch::Matchers::Contains("F16"));
+    Tensor<double> moved = half;
+    for (Index n = 0; n < moved.size(); n += 3) moved[n] += std::ldexp(1.0, -10);
+    CHECK_THAT(said("layer.0.scores", half, moved), !Catch::Matchers::Contains("F16"));
+}
+
 TEST_CASE("pattern: noise has none, nor has what holds nearly everywhere", "[kit]") {
     const Tensor<double> right = random_tensor({2, 3, 9, 9});
     CHECK(said("layer.0.c2p", right, random_tensor({2, 3, 9, 9}, 2)) == "no pattern found");

@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "core/conformance/diagnosis/judge.h"
 #include "core/conformance/diagnosis/saved.h"
 #include "core/conformance/formulas/arithmetic.h"
 #include "core/stages.h"
@@ -65,6 +66,24 @@ std::string scale_taken(const Evidence& evidence, const std::string& stage, cons
     return "";
 }
 
+/// One stage in half precision among others that are not, as where a fused kernel computes in it.
+std::optional<std::string> in_half_precision(const Evidence& evidence, const Compared& compared,
+                                             const std::string& stage) {
+    const auto dtype_of = [&](const Tensor<double>& values) {
+        Trace alone;
+        alone.add("layer.0.q", values);  // cases of a kit have stages that no trace has
+        return narrower_dtype(alone);
+    };
+    const std::string dtype = dtype_of(compared.found);
+    if ((dtype != "F16" && dtype != "BF16") || dtype_of(compared.right) == dtype) return std::nullopt;
+    const Tolerance rounding = derived_tolerance(evidence.reference, *evidence.reference.at(stage),
+                                                 *evidence.candidate.at(stage), {{stage, dtype}});
+    const double explained = rounding.absolute + rounding.relative * largest_size(compared.right);
+    if (!(largest_difference(compared.right, compared.found) <= explained)) return std::nullopt;
+    return "every value is one that " + dtype + " holds, and off by no more than rounding to " + dtype +
+           " explains: computed or saved in " + dtype;
+}
+
 }  // namespace
 
 std::string describe_difference(const Evidence& evidence, const StageVerdict& verdict) {
@@ -77,6 +96,7 @@ std::string describe_difference(const Evidence& evidence, const StageVerdict& ve
     const auto segment = static_cast<std::size_t>(segment_of(verdict.name));
     const ModelInput* input = segment < evidence.segments.size() ? &evidence.segments[segment] : nullptr;
     if (const auto values = pattern_of_values(compared)) return *values + scale_taken(evidence, verdict.name, compared);
+    if (const auto half = in_half_precision(evidence, compared, verdict.name)) return *half;
     if (const auto places = pattern_of_places(compared, input)) return *places;
     return kNoPattern;
 }
