@@ -297,4 +297,13 @@ TEST_CASE("compare: stages and layers step inside their lists", "[viewer][compar
     CHECK(state.stage == "layer.3.c2p");
 }
 
+TEST_CASE("difference: steps of float32 are counted up to a million", "[viewer]") {
+    CHECK(steps_text(0) == "0");
+    CHECK(steps_text(12) == "12");
+    CHECK(steps_text(1e6) != "over 1e6");
+    CHECK(steps_text(1e6 + 1) == "over 1e6");
+    CHECK(steps_text(2.1e9) == "over 1e6");
+    CHECK(steps_text(std::numeric_limits<double>::quiet_NaN()) == "NaN");
+}
+
 }  // namespace locus::test::test_compare

@@ -22,6 +22,9 @@ struct Difference {
 /// a, b [rows, cols]; a cell is outside where |a - b| > allowed.  Throws if the shapes differ.
 Difference difference_of(const ConstView<double>& a, const ConstView<double>& b, double allowed);
 
+/// "12", and "over 1e6" for more: then the two are far from being neighbours.
+std::string steps_text(double ulp);
+
 /// The cell where |a - b| is largest; what is not finite is worst of all, ties go row by row.  Nothing where a and b
 /// are equal everywhere.
 std::optional<Cell> worst_cell(const ConstView<double>& a, const ConstView<double>& b);

@@ -104,7 +104,7 @@ void ComparePage::describe(Scene& scene, Cell cell) const {
                       {{"B ", theme.muted}, {value_text(b), theme.text, Face::mono}},
                       {{"A \u2212 B ", theme.muted},
                        {value_text(a - b), theme.text, Face::mono},
-                       {"   " + brief(ulp) + " float32 steps", theme.muted, Face::mono_small}},
+                       {"   " + steps_text(ulp) + " float32 steps", theme.muted, Face::mono_small}},
                       {{is_locked ? (here ? "locked: click or Esc unlocks" : "click moves the lock here, Esc unlocks")
                                   : "click locks this cell",
                         theme.muted, Face::label}}});

@@ -282,7 +282,7 @@ void ComparePage::draw_cell_words(Scene& scene, SideColumn& column) const {
     column.row("A", value_text(a));
     column.row("B", value_text(b));
     column.row("A \u2212 B", value_text(a - b), true);
-    column.row("steps of float32 between them", brief(ulp_distance(static_cast<float>(a), static_cast<float>(b))));
+    column.row("steps of float32 between them", steps_text(ulp_distance(static_cast<float>(a), static_cast<float>(b))));
     column.rule();
 }
 
@@ -302,7 +302,7 @@ void ComparePage::draw_statistics(Scene& scene, SideColumn& column) const {
     column.row("mean", value_text(here_.mean));
     column.row("99 % are below (p99)", value_text(here_.p99));
     column.row("cosine of A and B", fixed(here_.cosine, 6));
-    column.row("most float32 steps (ULP)", brief(here_.ulp));
+    column.row("most float32 steps (ULP)", steps_text(here_.ulp));
     column.row("outside the tolerance", grouped(here_.outside) + " of " + grouped(here_.cells));
     if (many) column.row("in the whole stage", grouped(whole_.outside) + " of " + grouped(whole_.cells));
     if (here_.not_finite > 0) column.row("NaN or infinite (crossed)", grouped(here_.not_finite));
