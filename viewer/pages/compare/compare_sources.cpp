@@ -282,7 +282,7 @@ void ComparePage::draw_cell_words(Scene& scene, SideColumn& column) const {
     column.row("A", value_text(a));
     column.row("B", value_text(b));
     column.row("A \u2212 B", value_text(a - b), true);
-    column.row("steps of float32 between them", steps_text(ulp_distance(static_cast<float>(a), static_cast<float>(b))));
+    column.row("float32 steps (ULP)", steps_text(ulp_distance(static_cast<float>(a), static_cast<float>(b))));
     column.rule();
 }
 
