@@ -35,9 +35,8 @@ struct AllMistakes {
     std::vector<std::string> not_judged;  // wrong stages that no formula reaches from what is reported
     Repaired repaired = Repaired::unknown;
     std::size_t pairs_tried = 0;  // of two mistakes, at all stages that none explains alone: what a search costs
-    Index tokens_for_passes =
-        0;              // in a text of so few, mistakes could be made in whole passes; 0 where none were too long
-    std::string doubt;  // doubt_of_reference at the first wrong stage, by whoever does not know the reference
+    Index tokens_for_passes = 0;  // of a text that is short enough for whole passes, where this one is not
+    std::string doubt;            // doubt_of_reference at the first wrong stage, by whoever does not know the reference
 };
 
 /// Stages of `names` that each stage is made of, directly: what a search for the first wrong stage goes by.

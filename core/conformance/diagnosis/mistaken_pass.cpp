@@ -157,8 +157,9 @@ private:
     bool is_other(const Replay& replay, const std::string& input) const try {
         const std::string name = replay.full_name(input);
         if (others_.count(name)) return true;
-        return !right_.trace.find(name) && follows_from_other(replay, input);  // a link that is no stage
-    } catch (const NotEnough&) {                                               // it stands in a layer, and this is none
+        const bool is_stage = right_.trace.find(name);  // else a link of formulas
+        return !is_stage && follows_from_other(replay, input);
+    } catch (const NotEnough&) {  // it stands in a layer, and this is none
         return true;
     }
     /// A mistake that does not speak of this place, as one of the mask decoder in the encoder, leaves it right: what
