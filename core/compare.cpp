@@ -226,40 +226,61 @@ bool is_bfloat(double value) {
     return is_float(value) && (std::bit_cast<std::uint32_t>(static_cast<float>(value)) & 0xffff) == 0;
 }
 
-struct Format {
-    const char* dtype;
-    bool (*holds)(double);
-    bool possible = true;
+/// Which formats hold every number that was looked at.
+class Narrowest {
+public:
+    /// False once none of them does.
+    bool look(double value) {
+        if (!std::isfinite(value)) return true;  // every format has infinity and NaN
+        bool any = false;
+        for (Format& one : formats_) {
+            one.possible = one.possible && one.holds(value);
+            any = any || one.possible;
+        }
+        telling_ += 64 * value != std::floor(64 * value);
+        return any;
+    }
+    std::string dtype() const {
+        constexpr Index kEnough = 16;
+        if (telling_ < kEnough) return "";
+        for (const Format& one : formats_)
+            if (one.possible) return one.dtype;
+        return "";
+    }
+
+private:
+    struct Format {
+        const char* dtype;
+        bool (*holds)(double);
+        bool possible = true;
+    };
+    // Of ordinary size, a number of BF16 is one of F16 too; but halves do not all end with three zeros.
+    std::array<Format, 3> formats_ = {{{"BF16", is_bfloat}, {"F16", is_half}, {"F32", is_float}}};
+    Index telling_ = 0;  // numbers that no short fraction explains
 };
 
 }  // namespace
 
+std::string narrowest_dtype(const Tensor<double>& values) {
+    Narrowest narrowest;
+    for (const double value : values.values())
+        if (!narrowest.look(value)) return "";
+    return narrowest.dtype();
+}
+
 std::string narrower_dtype(const TraceView& trace, const std::map<std::string, std::string>& stored) {
-    // Of ordinary size, a number of BF16 is one of F16 too.
-    std::array<Format, 3> formats = {{{"BF16", is_bfloat}, {"F16", is_half}, {"F32", is_float}}};
-    const auto possible = [&] {
-        return std::any_of(formats.begin(), formats.end(), [](const Format& one) { return one.possible; });
-    };
-    Index telling = 0;  // numbers that no short fraction explains
+    Narrowest narrowest;
     double widest = 1;
     for (const std::string& name : trace.names()) {
         const auto stage = trace.at(name);
         if (is_index(*stage)) continue;
         const auto dtype = stored.find(name);
         widest = std::min(widest, dtype_epsilon(dtype == stored.end() ? stage->dtype() : dtype->second));
-        for (Index n = 0; n < stage->size() && possible(); ++n) {
-            const double value = stage->at(n);
-            if (!std::isfinite(value)) continue;  // every format has infinity and NaN
-            for (Format& one : formats) one.possible = one.possible && one.holds(value);
-            telling += 64 * value != std::floor(64 * value);
-        }
-        if (!possible()) return "";
+        for (Index n = 0; n < stage->size(); ++n)
+            if (!narrowest.look(stage->at(n))) return "";
     }
-    constexpr Index kEnough = 16;
-    if (telling < kEnough) return "";
-    for (const Format& one : formats)
-        if (one.possible) return dtype_epsilon(one.dtype) > widest ? one.dtype : "";
-    return "";
+    const std::string dtype = narrowest.dtype();
+    return !dtype.empty() && dtype_epsilon(dtype) > widest ? dtype : "";
 }
 
 std::map<std::string, std::string> stored_as(const TraceView& trace, const std::string& dtype,

@@ -65,6 +65,9 @@ Comparison compare(const TraceView& reference, const TraceView& candidate,
                    const std::map<std::string, std::string>& stored = {},
                    const std::function<void(const StageVerdict&)>& tell = {}, double accuracy = 0);
 
+/// The narrowest of "BF16", "F16" and "F32" that holds every number; empty if none does, and of fewer than 16 numbers
+/// that are no multiples of 1/64.
+std::string narrowest_dtype(const Tensor<double>& values);
 /// "F16", "BF16" or "F32" if every number of the trace is one, and was stored in a wider dtype: `.float()` before
 /// writing does not make half precision exact.  Else empty, also of fewer than 16 numbers that are no multiples of
 /// 1/64. `stored`: as of compare.

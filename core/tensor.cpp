@@ -1,6 +1,11 @@
 #include "core/tensor.h"
 
 #include <algorithm>
+#include <limits>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 namespace locus {
 
@@ -20,6 +25,13 @@ Index element_count(const Shape& shape) {
         count *= extent;
     }
     return count;
+}
+
+void keep_freed_memory() {
+#ifdef __GLIBC__
+    mallopt(M_MMAP_MAX, 0);
+    mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+#endif
 }
 
 }  // namespace locus

@@ -12,7 +12,6 @@
 #include "core/io/atomic_file.h"
 #include "core/io/checkpoint.h"
 #include "core/io/safetensors.h"
-#include "core/memory.h"
 
 namespace {
 

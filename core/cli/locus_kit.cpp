@@ -15,7 +15,6 @@
 #include "core/conformance/kit/rehearse.h"
 #include "core/conformance/report/report.h"
 #include "core/io/atomic_file.h"
-#include "core/memory.h"
 #include "core/text/text_table.h"
 
 namespace {

@@ -13,7 +13,6 @@
 #include "core/cli/train_request.h"
 #include "core/io/atomic_file.h"
 #include "core/io/subprocess.h"
-#include "core/memory.h"
 #include "core/text/text_table.h"
 #include "core/training/trainer.h"
 #include "core/training/training_run.h"

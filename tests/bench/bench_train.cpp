@@ -6,7 +6,6 @@
 #include <random>
 
 #include "core/io/checkpoint.h"
-#include "core/memory.h"
 #include "core/training/parameters.h"
 #include "core/training/trainer.h"
 #include "tests/bench/peer.h"

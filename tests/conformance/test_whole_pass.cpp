@@ -136,6 +136,32 @@ TEST_CASE("whole pass: a name ends the search, says so, and takes the whole dump
     CHECK_FALSE(whole_pass_behind({range.sharp, kept, range.model, others}, one, *one.first()).found);
 }
 
+TEST_CASE("whole pass: pairs of mistakes in one layer are tried where the layers before are known", "[kit]") {
+    const Range& range = recorded("ms_deberta_v3_emd");
+    // Noise that no mistake makes in some outputs, the others right; how many pairs were tried.
+    const auto pairs_tried = [&](const std::vector<int>& wrong, const std::vector<int>& right) {
+        Trace kept;
+        for (int layer = 0; layer < 3; ++layer) {
+            const bool is_wrong = std::find(wrong.begin(), wrong.end(), layer) != wrong.end();
+            if (!is_wrong && std::find(right.begin(), right.end(), layer) == right.end()) continue;
+            Stage stage = range.sharp.at("layer." + std::to_string(layer) + ".output");
+            Tensor<double> values = stage.as<double>();
+            for (Index n = 0; is_wrong && n < values.size(); ++n) values[n] += 0.1 * std::sin(7.0 * (layer + 1.0) * n);
+            stage.values = std::move(values);
+            kept.add(std::move(stage));
+        }
+        const Comparison comparison = compare(range.sharp, kept);
+        REQUIRE(comparison.first());
+        const Evidence evidence{range.sharp, kept, range.model, range.segments};
+        return diagnose_all(evidence, comparison, *comparison.first(), case_of(range.sharp).depends).pairs_tried;
+    };
+    CHECK(pairs_tried({0}, {}) > 0);
+    CHECK(pairs_tried({1}, {}) == 0);
+    CHECK(pairs_tried({1}, {0}) > 0);
+    CHECK(pairs_tried({1, 2}, {}) > 0);  // layer 2 begins with what layer 1 reports
+    CHECK(pairs_tried({2}, {0}) > 0);    // one layer at least is right
+}
+
 TEST_CASE("whole pass: what is no number in a prediction excuses nothing", "[kit]") {
     const Range& range = recorded("ms_deberta_v3_emd");
     const RightPass right = RightPass::of(range.model, range.segments, Dialect::official);

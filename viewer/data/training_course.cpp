@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "core/io/input_file.h"
-#include "core/memory.h"
 #include "core/text/corpus/corpus_text.h"
 #include "core/training/trainer.h"
 #include "core/training/training_run.h"

@@ -58,9 +58,7 @@ Difference difference_of(const ConstView<double>& a, const ConstView<double>& b,
     return all;
 }
 
-std::string steps_text(double ulp) {
-    return ulp > 1e6 ? "over 1e6" : brief(ulp);
-}
+std::string steps_text(double ulp) { return ulp > 1e6 ? "over 1e6" : brief(ulp); }
 
 std::optional<Cell> worst_cell(const ConstView<double>& a, const ConstView<double>& b) {
     check_shapes(a, b);

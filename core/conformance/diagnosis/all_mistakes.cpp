@@ -394,14 +394,15 @@ private:
         if (!stage.diagnosis.named && compared && verdict.wrong >= kFewestWrong &&
             std::none_of(judged.begin(), judged.end(), [](const Explanation& each) { return each.fits(); })) {
             const Judge judge(evidence, seen, verdict, assumed);
-            // One number is one mistake, whichever two would make the same; what no two explain in one layer is the
-            // same in the next; and what is wrong in a layer may have been wrong in those before.
+            // What is wrong in a layer may have been wrong in those before; one number is one mistake, whichever two
+            // would make the same; and what no two explain in one layer is the same in the next.
             const auto [scope, stem] = scope_and_stem(verdict.name);
-            if (!unexplained_.contains(stem) && !off_by_a_factor(evidence, verdict, assumed) &&
-                !are_layers_before_unknown(Replay(evidence, scope), seen))
-                stage.pair = pair_behind(evidence, judge, verdict.name, judge.judge_all(judge.open_hypotheses()),
-                                         result.pairs_tried);
-            if (stage.pair.empty()) unexplained_.insert(stem);
+            if (!are_layers_before_unknown(Replay(evidence, scope), seen)) {
+                if (!unexplained_.contains(stem) && !off_by_a_factor(evidence, verdict, assumed))
+                    stage.pair = pair_behind(evidence, judge, verdict.name, judge.judge_all(judge.open_hypotheses()),
+                                             result.pairs_tried);
+                if (stage.pair.empty()) unexplained_.insert(stem);
+            }
         }
         if (&evidence == &own_ && !stage.explained() && !stage.diagnosis.follows)
             stage.diagnosis.pattern = pattern_beside(verdict, computed(verdict, assumed));

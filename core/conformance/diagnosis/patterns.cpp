@@ -69,13 +69,8 @@ std::string scale_taken(const Evidence& evidence, const std::string& stage, cons
 /// One stage in half precision among others that are not, as where a fused kernel computes in it.
 std::optional<std::string> in_half_precision(const Evidence& evidence, const Compared& compared,
                                              const std::string& stage) {
-    const auto dtype_of = [&](const Tensor<double>& values) {
-        Trace alone;
-        alone.add("layer.0.q", values);  // cases of a kit have stages that no trace has
-        return narrower_dtype(alone);
-    };
-    const std::string dtype = dtype_of(compared.found);
-    if ((dtype != "F16" && dtype != "BF16") || dtype_of(compared.right) == dtype) return std::nullopt;
+    const std::string dtype = narrowest_dtype(compared.found);
+    if ((dtype != "F16" && dtype != "BF16") || narrowest_dtype(compared.right) == dtype) return std::nullopt;
     const Tolerance rounding = derived_tolerance(evidence.reference, *evidence.reference.at(stage),
                                                  *evidence.candidate.at(stage), {{stage, dtype}});
     const double explained = rounding.absolute + rounding.relative * largest_size(compared.right);
