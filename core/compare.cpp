@@ -105,7 +105,8 @@ void compare_values(const Tensor<Expected>& expected, const Tensor<Found>& found
         verdict.reason = std::to_string(verdict.wrong) + " of " + std::to_string(verdict.size) + " values outside";
 }
 
-StageVerdict judge(const Stage& expected, const Stage& found, const Tolerance& tolerance) {
+/// `stored`: as what a file held the values of `found`.
+StageVerdict judge(const Stage& expected, const Stage& found, const std::string& stored, const Tolerance& tolerance) {
     StageVerdict verdict;
     verdict.name = expected.name;
     verdict.size = expected.size();
@@ -113,7 +114,7 @@ StageVerdict judge(const Stage& expected, const Stage& found, const Tolerance& t
     verdict.largest = largest_magnitude(expected);
     verdict.allowed = verdict.tolerance.absolute + verdict.tolerance.relative * verdict.largest;
     if (is_index(expected) != is_index(found))
-        verdict.reason = std::string("dtype ") + found.dtype() + " instead of " + expected.dtype();
+        verdict.reason = "dtype " + stored + " instead of " + expected.dtype();
     else if (expected.shape() != found.shape())
         verdict.reason = "shape " + to_string(found.shape()) + " instead of " + to_string(expected.shape());
     else
@@ -170,6 +171,10 @@ Tolerance derived_tolerance(const TraceView& reference, const Stage& expected, c
 Comparison compare(const TraceView& reference, const TraceView& candidate, const std::optional<Tolerance>& fixed,
                    const std::map<std::string, std::string>& stored,
                    const std::function<void(const StageVerdict&)>& tell, double accuracy) {
+    const auto stored_dtype = [&](const Stage& found) {
+        const auto held = stored.find(found.name);
+        return held == stored.end() ? std::string(found.dtype()) : held->second;
+    };
     const auto tolerance_of = [&](const Stage& expected, const Stage& found) {
         if (fixed) return *fixed;
         const Tolerance rounding = derived_tolerance(reference, expected, found, stored);
@@ -184,7 +189,7 @@ Comparison compare(const TraceView& reference, const TraceView& candidate, const
             continue;
         }
         const auto expected = reference.at(name), found = candidate.at(name);
-        comparison.stages.push_back(judge(*expected, *found, tolerance_of(*expected, *found)));
+        comparison.stages.push_back(judge(*expected, *found, stored_dtype(*found), tolerance_of(*expected, *found)));
         if (tell) tell(comparison.stages.back());
     }
     for (const std::string& name : candidate.names())

@@ -303,6 +303,13 @@ RelativeBuckets deberta_buckets(const DebertaConfig& config, Index length, Offse
 int deberta_divisor_terms(const DebertaConfig& config, const DebertaOptions& options) {
     if (options.counted_terms == CountedTerms::listed && config.version == 1)
         return 1 + static_cast<int>(config.listed_terms);
+    if (options.counted_terms == CountedTerms::named && !config.lists_terms) {
+        if (config.relative_attention)
+            throw Error(Fault::unsupported,
+                        "config.json: pos_att_type is missing, expected it to be written for the official dialect, "
+                        "whose code takes \"c2p\" where transformers adds no position term");
+        return Terms{true, false, false}.count();
+    }
     if (options.counted_terms != CountedTerms::active && !config.relative_attention) return config.named_terms.count();
     return config.terms.count();
 }

@@ -121,6 +121,8 @@ struct ForwardContext {
 RelativeBuckets deberta_buckets(const DebertaConfig& config, Index length, OffsetClamp clamp);
 
 /// n of the scale sqrt(n d): 1 + the number of position terms, or what an implementation counts in its place.
+/// Throws Error(unsupported) where the implementation would add another term than the configuration: microsoft/DeBERTa
+/// takes c2p where pos_att_type is missing (disentangled_attention.py), transformers no position term.
 int deberta_divisor_terms(const DebertaConfig& config, const DebertaOptions& options);
 
 /// Stages about positions, which need no text: delta(i,j) and the relative table P.

@@ -51,8 +51,11 @@ void read_positions(const ConfigFields& fields, DebertaConfig& config) {
     if (config.position_buckets > 0 && config.max_relative_positions <= config.position_buckets / 2 + 1)
         fields.throw_unreadable("position_buckets", "less than twice max_relative_positions - 1", Fault::unreadable);
 
-    const std::vector<std::string> names = known_names(fields, "pos_att_type", {"c2p", "p2c"}, "c2p, p2c or both");
+    // "none" stands in the files of microsoft/DeBERTa for models without relative attention.
+    const std::vector<std::string> names =
+        known_names(fields, "pos_att_type", {"c2p", "p2c", "none"}, "c2p, p2c, both or none");
     const auto listed = [&](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+    config.lists_terms = fields.has("pos_att_type");
     config.listed_terms = static_cast<Index>(names.size());
     config.named_terms = {listed("c2p"), listed("p2c"), false};
     config.terms = {config.relative_attention && listed("c2p"), config.relative_attention && listed("p2c"), false};

@@ -30,6 +30,7 @@ struct DebertaConfig {
     Terms terms;                                // from pos_att_type; none without relative_attention
     Terms named_terms = {false, false, false};  // from pos_att_type, whatever relative_attention says
     Index listed_terms = 0;                     // how many names pos_att_type held, duplicates and unknown ones too
+    bool lists_terms = true;                    // false: there is no pos_att_type
     Index conv_kernel_size = 0;                 // 0: no convolution
     Index conv_groups = 1;
     Activation conv_act = Activation::tanh;

@@ -54,7 +54,11 @@ TEST_CASE("compare: wrong shape and wrong dtype never pass", "[compare]") {
     const Comparison dtype = with("relative.index", Tensor<double>({2, 2}, {2, 1, 3, 2}));
     CHECK_FALSE(dtype.pass());
     CHECK(dtype.first()->reason == "dtype F64 instead of I64");
-    CHECK_FALSE(with("layer.0.q", IndexTensor({1, 1, 2, 2}, {1, 2, 3, 4})).pass());
+    Trace whole;
+    whole.add("layer.0.q", IndexTensor({1, 1, 2, 2}, {1, 2, 3, 4}));
+    const Comparison as_stored = compare(reference(), whole, std::nullopt, {{"layer.0.q", "U8"}});
+    CHECK_FALSE(as_stored.pass());
+    CHECK(as_stored.first()->reason == std::string("dtype U8 instead of ") + reference().at("layer.0.q").dtype());
     CHECK_FALSE(with("relative.index", IndexTensor({2, 2}, {2, 1, 3, 1})).pass());
 }
 

@@ -92,7 +92,8 @@ TEST_CASE("tour: the reader's documents stay, whatever else is put back", "[view
     CHECK(state.text == State{}.text);
 }
 
-TEST_CASE("tour: its pages and those of the bundled models are on the rail, its sentences fit a line", "[view][tour]") {
+TEST_CASE("tour: its pages and those of the built-in models are on the rail, its sentences fit a line",
+          "[view][tour]") {
     const auto on_the_rail = [](const std::string& page) {
         return std::any_of(page_names().begin(), page_names().end(),
                            [&](const PageName& known) { return page == known.name; });
@@ -102,11 +103,11 @@ TEST_CASE("tour: its pages and those of the bundled models are on the rail, its 
         CHECK(on_the_rail(step.page));
         CHECK(std::string(step.sentence).size() < 120);
     }
-    for (const BundledModel& model : bundled_models()) CHECK(on_the_rail(model.page));
+    for (const BuiltInModel& model : built_in_models()) CHECK(on_the_rail(model.page));
     CHECK_FALSE(on_the_rail("nowhere"));
 }
 
-TEST_CASE("previews: every bundled model opens and has something to show", "[view][tour]") {
+TEST_CASE("previews: every built-in model opens and has something to show", "[view][tour]") {
     const Previews previews = make_previews();
     REQUIRE(previews.before.size() == previews.after.size());
     CHECK(previews.before.size() == 16);
@@ -120,7 +121,7 @@ TEST_CASE("previews: every bundled model opens and has something to show", "[vie
     CHECK(previews.memory.cols() == 2 * previews.memory.rows());
     CHECK(previews.nearness.diagonal().isOnes(1e-6f));
     CHECK(previews.nearness.maxCoeff() <= 1);
-    REQUIRE(previews.sizes.size() == bundled_models().size());
+    REQUIRE(previews.sizes.size() == built_in_models().size());
     for (const std::string& size : previews.sizes) CHECK(size.find(" MB") != std::string::npos);
 }
 

@@ -65,8 +65,8 @@ Matrix<float> default_nearness() {
 
 }  // namespace
 
-const std::vector<BundledModel>& bundled_models() {
-    static const std::vector<BundledModel> models = {
+const std::vector<BuiltInModel>& built_in_models() {
+    static const std::vector<BuiltInModel> models = {
         {"tiny-v3", "DeBERTa v3: content and position in separate terms", "attention"},
         {"tiny-roformer", "RoFormer: positions as rotations", "rope"},
         {"tiny-txl", "Transformer-XL: a memory of earlier segments", "transformer-xl"},
@@ -81,7 +81,7 @@ Previews make_previews() {
     attempt([&] { previews.memory = attention_with_memory(); });
     attempt([&] { previews.permuted = permuted_attention(); });
     attempt([&] { previews.nearness = default_nearness(); });
-    for (const BundledModel& model : bundled_models()) {
+    for (const BuiltInModel& model : built_in_models()) {
         previews.sizes.emplace_back();
         attempt([&] { previews.sizes.back() = size_on_disk(model.name); });
     }

@@ -8,13 +8,13 @@
 
 namespace locus {
 
-/// A bundled model, for the list on the Start page.
-struct BundledModel {
+/// A built-in model, for the list on the Start page.
+struct BuiltInModel {
     const char* name;
     const char* family;
     const char* page;  // that shows it
 };
-const std::vector<BundledModel>& bundled_models();
+const std::vector<BuiltInModel>& built_in_models();
 
 /// Empty where a model cannot be opened: its card then has words only.
 struct Previews {
@@ -22,7 +22,7 @@ struct Previews {
     Matrix<float> memory;              // attention of a segment to memory and itself, tiny-txl
     Matrix<float> permuted;            // attention under an order of prediction, tiny-xlnet
     Matrix<float> nearness;            // 1 - word mover's distance / 2 between the default documents
-    std::vector<std::string> sizes;    // of the bundled models on disk, "7.8 MB"; empty: not there
+    std::vector<std::string> sizes;    // of the built-in models on disk, "7.8 MB"; empty: not there
 };
 
 /// Opens every model: some tenths of a second, meant for a thread of its own.  Never throws.

@@ -187,7 +187,7 @@ void add_views(std::vector<Command>& commands) {
         s.memory.trick = 1;
         s.memory.animation.at = 5;
     });
-    add("training", "the bundled corpus", "", [](State& s) {
+    add("training", "the built-in corpus", "", [](State& s) {
         s.training.corpus.clear();
         s.training.run = false;
     });

@@ -141,7 +141,7 @@ struct Recent {
     std::vector<std::string> commands;  // of the palette, by their ids
 };
 
-/// Sentences worth a look: those of the source documents, and those that the bundled models know.
+/// Sentences worth a look: those of the source documents, and those that the built-in models know.
 inline constexpr const char* kSentencePresets[] = {
     "a new [MASK] opened beside the new [MASK].",
     "a new store opened beside the new mall.",

@@ -55,6 +55,27 @@ TEST_CASE("deberta_config: without relative attention two codes still count the 
     }
 }
 
+TEST_CASE("deberta_config: a missing pos_att_type is c2p for the official code and nothing for transformers",
+          "[config]") {
+    for (const char* type : {"deberta", "deberta-v2"}) {
+        const DebertaConfig absolute = parse_deberta_config(config("", type), "config.json");
+        const auto counted = [](const DebertaConfig& parsed, Dialect dialect) {
+            return deberta_divisor_terms(parsed, DebertaOptions::of(dialect));
+        };
+        CHECK(counted(absolute, Dialect::official) == 2);
+        CHECK(counted(absolute, Dialect::hf) == 1);
+        CHECK(counted(absolute, Dialect::reference) == 1);
+        const DebertaConfig none = parse_deberta_config(config(R"(, "pos_att_type": "none")", type), "config.json");
+        CHECK(counted(none, Dialect::official) == 1);
+        CHECK(counted(none, Dialect::hf) == (none.version == 1 ? 2 : 1));
+        // Its c2p term would need weights that nobody else reads.
+        const DebertaConfig relative =
+            parse_deberta_config(config(R"(, "relative_attention": true)", type), "config.json");
+        CHECK(counted(relative, Dialect::hf) == 1);
+        CHECK_THROWS_WITH(counted(relative, Dialect::official), Catch::Contains("pos_att_type is missing"));
+    }
+}
+
 TEST_CASE("deberta_config: -1 means max_position_embeddings, buckets give the span", "[config]") {
     const DebertaConfig parsed = parse_deberta_config(
         config(
@@ -94,7 +115,7 @@ TEST_CASE("deberta_config: refusals name the field and what was expected", "[con
     CHECK(refusal(config(R"(, "layer_norm_eps": 0)")).second == 3);
     CHECK(refusal(config(R"(, "pos_att_type": 7)")).second == 3);
     CHECK(refusal(config(R"(, "pos_att_type": "c2p,p2c")")) ==
-          std::make_pair(std::string("config.json: pos_att_type is \"c2p,p2c\", expected c2p, p2c or both"), 4));
+          std::make_pair(std::string("config.json: pos_att_type is \"c2p,p2c\", expected c2p, p2c, both or none"), 4));
     CHECK(refusal(config(R"(, "pos_att_type": ["c2p", "p2p"])")).second == 4);
     CHECK(refusal(config(R"(, "norm_rel_ebd": "layernorm")")) ==
           std::make_pair(std::string("config.json: norm_rel_ebd is \"layernorm\", expected layer_norm or none"), 4));

@@ -218,7 +218,7 @@ void RopePage::draw_curves(Scene& scene, const Rect& area) {
     const Rect left{area.x0, top, split - ui.px(14), area.y1 - ui.px(16)},
         right{split + ui.px(4), top, area.x1, left.y1};
     const bool beyond = std::abs(distance) > kReach;
-    notes(left, "score over distance",
+    notes(left, "q\u00b7k over distance",
           beyond ? "m \u2212 n = " + whole(distance) + " is beyond it" : "this head, these two vectors");
     LinePlot plot;
     plot.first_x = -kReach;
@@ -229,7 +229,7 @@ void RopePage::draw_curves(Scene& scene, const Rect& area) {
     const double spare = std::max(1e-9, (*high - *low) * 0.06);
     plot.low = std::min(0.0, *low - spare);
     plot.high = std::max(0.0, *high + spare);
-    plot.curves = {{numbers_.curve, ui.theme->p2c, "score"}};
+    plot.curves = {{numbers_.curve, ui.theme->p2c, "q\u00b7k"}};
     if (!beyond) plot.marked_x = static_cast<double>(distance);
     const auto under = draw_line_plot(ui, "curve", {left.x0, left.y0, left.x1, left.y1}, plot);
     if (under && ImGui::IsMouseDown(ImGuiMouseButton_Left)) {

@@ -234,14 +234,14 @@ void StartPage::draw_models(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     const Theme& theme = *ui.theme;
     State& state = scene.state;
-    ui.text(area.x0, area.y0 + ui.px(8), "Bundled models", theme.text, Face::title);
+    ui.text(area.x0, area.y0 + ui.px(8), "Built-in models", theme.text, Face::title);
     ui.text(area.x1, area.y0 + ui.px(8), "trained small, so that pictures show structure", theme.muted,
             Face::mono_small, Align::right);
-    const auto& models = bundled_models();
+    const auto& models = built_in_models();
     const float gap = ui.px(14), top = area.y0 + ui.px(24);
     const float wide = std::floor((area.width() - gap * 3) / 4);
     for (std::size_t n = 0; n < models.size(); ++n) {
-        const BundledModel& model = models[n];
+        const BuiltInModel& model = models[n];
         const float x = area.x0 + static_cast<float>(n) * (wide + gap);
         const Rect box{x, top, x + wide, area.y1};
         const Touch mouse = ui.touch(model.name, box);
@@ -262,7 +262,7 @@ void StartPage::draw_formula(Scene& scene, const Rect& bar) {
     const Ui& ui = scene.ui;
     const float x = bar.x0 + ui.px(16);
     const float end = x + ui.text(x, bar.middle_y(), "Its key or a click opens a page.", ui.theme->text);
-    draw_bar_note(scene, bar, "every small picture is computed from this sentence or a bundled one", end);
+    draw_bar_note(scene, bar, "every small picture is computed from this sentence or a built-in one", end);
 }
 
 std::vector<NamedMatrix> StartPage::numbers(const Scene& scene) {
