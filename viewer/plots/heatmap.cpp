@@ -232,7 +232,9 @@ void Heatmap::draw_hatching(const Ui& ui, const Rect& cells, const MatrixView& v
 
 bool Heatmap::writes_values(const Ui& ui, const Rect& cells, const MatrixView& view) const {
     const Rect one = place(cells, view, {0, 0});
-    return one.width() >= ui.px(28) && one.height() >= ui.px(16);
+    // Letters do not become as small as everything else where the scale is below 1.
+    const float widest = std::max(ui.px(28), ui.text_width("-0.0", Face::mono_small) + 4);
+    return one.width() >= widest && one.height() >= ui.px(16);
 }
 
 void Heatmap::draw_crosses(const Ui& ui, const Rect& cells, const MatrixView& view) const {

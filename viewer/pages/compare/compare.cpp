@@ -182,8 +182,20 @@ ComparePage::Layout ComparePage::arrange(const Scene& scene, const Rect& area) c
     const bool square = matrices_.rows == matrices_.cols;
     layout.high = square ? side : std::min(side, most(matrices_.rows) / (matrices_.rows == 1 ? 2 : 1));
     layout.wide = side;
-    layout.legend = layout.cells + layout.high + ui.px(12);
-    layout.below = layout.legend + ui.px(28);
+    const float legend = ui.px(40);
+    layout.below = layout.cells + layout.high + legend;
+    // Two on a line, and what they differ by as wide as both.
+    const float half = std::floor((inside.width() - names - layout.gap) / 2);
+    const float top = layout.cells + half + legend + (layout.cells - layout.title) + ui.px(8);
+    const float spared = inside.y1 - top - legend - std::max(below, ui.px(220));
+    const float whole = std::floor(std::min(2 * half + layout.gap, spared));
+    if (square && whole > 1.5f * half) {
+        layout.wide = layout.high = half;
+        layout.left = inside.x0 + names;
+        layout.large = Rect{layout.left, top, layout.left + whole, top + whole};
+        layout.below = layout.large->y1 + legend;
+        return layout;
+    }
     const float spare = inside.width() - names - 3 * layout.wide - 2 * layout.gap;
     const float wider = std::clamp(spare / 4, 0.0f, ui.px(60));
     layout.gap += std::floor(wider);

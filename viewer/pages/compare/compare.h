@@ -49,12 +49,16 @@ public:
 private:
     /// Where everything goes, decided once a frame.
     struct Layout {
-        float left = 0, wide = 0, high = 0, gap = 0;                      // of the three matrices
-        float headline = 0, title = 0, cells = 0, legend = 0, below = 0;  // heights from the top of the area
+        float left = 0, wide = 0, high = 0, gap = 0;          // of the matrices side by side
+        float headline = 0, title = 0, cells = 0, below = 0;  // heights from the top of the area
+        std::optional<Rect> large;                            // A - B under the other two, where the area is tall
         Rect panel(std::size_t n) const {
+            if (n == 2 && large) return *large;
             const float x = left + static_cast<float>(n) * (wide + gap);
             return {x, cells, x + wide, cells + high};
         }
+        /// The middle of the line with the title of a panel.
+        float title_of(const Rect& panel) const { return panel.y0 - (cells - title); }
     };
     void refresh(Scene& scene);
     void measure(const Scene& scene, Index head, Index other);

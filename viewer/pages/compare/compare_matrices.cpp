@@ -29,12 +29,13 @@ void ComparePage::draw_panel(Scene& scene, const Layout& layout, std::size_t n, 
     heatmaps_[n].draw(ui, cells, view);
     if (n < 2 && !state.reduce_motion) draw_glow(ui, cells, view, glows_[n], ImGui::GetTime());
     heatmaps_[n].draw_crosshair(ui, cells, view, chosen);
-    if (n == 0) draw_row_names(scene, cells, chosen.i);
+    if (n == 0 || (n == 2 && layout.large)) draw_row_names(scene, cells, chosen.i);
     draw_column_names(scene, cells, chosen.j);
-    heatmaps_[n].draw_legend(ui, cells.x0, layout.legend);
+    const float legend = cells.y1 + ui.px(12);
+    heatmaps_[n].draw_legend(ui, cells.x0, legend);
     const double values[] = {a_(chosen.i, chosen.j), b_(chosen.i, chosen.j),
                              a_(chosen.i, chosen.j) - b_(chosen.i, chosen.j)};
-    ui.text(cells.x1, layout.legend, value_text(values[n]), ui.theme->text, Face::mono_strong, Align::right);
+    ui.text(cells.x1, legend, value_text(values[n]), ui.theme->text, Face::mono_strong, Align::right);
     if (cell) describe(scene, *cell);
 }
 

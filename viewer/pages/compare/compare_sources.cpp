@@ -136,17 +136,17 @@ void ComparePage::draw_source(Scene& scene, const Rect& cells, const Layout& lay
     const Ui& ui = scene.ui;
     const CompareState& state = scene.state.compare;
     const CompareSide& source = side == 0 ? state.a : state.b;
-    const float end = cells.x0 + ui.text(cells.x0, layout.title, side == 0 ? "A" : "B", ui.theme->text, Face::title);
+    const float y = layout.title_of(cells);
+    const float end = cells.x0 + ui.text(cells.x0, y, side == 0 ? "A" : "B", ui.theme->text, Face::title);
     const bool names_file = !source.file.empty() && state.report;
     const std::string words = source_in_words(state, side) + (names_file ? " \u00b7 " + file_name(source.file) : "");
-    ui.text_within(cells.x1, layout.title, cells.x1 - end - ui.px(10), words, ui.theme->muted, Face::mono_small,
-                   Align::right);
+    ui.text_within(cells.x1, y, cells.x1 - end - ui.px(10), words, ui.theme->muted, Face::mono_small, Align::right);
 }
 
 void ComparePage::draw_verdict(const Scene& scene, const Rect& cells, const Layout& layout) const {
     const Ui& ui = scene.ui;
-    ui.text(cells.x0, layout.title, "A \u2212 B", ui.theme->text, Face::title);
-    ui.text(cells.x1, layout.title, "blue: B is larger", ui.theme->muted, Face::mono_small, Align::right);
+    ui.text(cells.x0, layout.title_of(cells), "A \u2212 B", ui.theme->text, Face::title);
+    ui.text(cells.x1, layout.title_of(cells), "blue: B is larger", ui.theme->muted, Face::mono_small, Align::right);
 }
 
 // How rows, columns, cells and values are called.

@@ -147,21 +147,26 @@ void PermutationPage::draw(Scene& scene, const Rect& area) {
     const float cards_high = ui.px(112), title = ui.px(22), gap = ui.px(24);
     const float labels = ui.px(58), streams = std::max(ui.px(176), inside.height() * 0.28f);
     draw_cards(scene, {inside.x0, inside.y0, inside.x1, inside.y0 + cards_high - ui.px(14)});
-    const float by_height = inside.height() - cards_high - title - labels - streams - ui.px(12);
-    const float by_width = (inside.width() - labels - 2 * gap - ui.px(204)) / 2;  // what is left is the chain's
+    const float chain = ui.px(204) + gap;  // across
+    const float down = inside.height() - cards_high - streams - ui.px(12), across = inside.width() - labels - chain;
+    // The masks side by side, or one above the other where the page is so high that they become much larger.
+    const float row = std::min(down - title - labels, (across - gap) / 2);
+    const float column = std::min((down - gap) / 2 - title - labels, across);
+    const bool tall = column > 1.3f * row;
     const auto count = static_cast<float>(words(state).size());
     // Whole pixels for every cell, where there are not more cells than pixels.
-    const float wished = std::max(ui.px(80), std::min(by_height, by_width));
+    const float wished = std::max(ui.px(80), tall ? column : row);
     const float side = wished >= 4 * count ? std::floor(wished / count) * count : std::floor(wished);
     const float top = inside.y0 + cards_high + title + labels;
     float x = inside.x0 + labels;
     draw_mask(scene, {x, top, x + side, top + side}, false, true);
-    x += side + gap;
-    draw_mask(scene, {x, top, x + side, top + side}, true, false);
+    if (!tall) x += side + gap;
+    const float second = tall ? top + side + gap + title + labels : top;
+    draw_mask(scene, {x, second, x + side, second + side}, true, tall);
     x += side + gap + ui.px(8);
     draw_chain(scene, {x, inside.y0 + cards_high, inside.x1, top + side});
     // It takes the height that the masks leave, as long as its arrows stay short enough to follow.
-    const float from = std::max(top + side + ui.px(22), inside.y1 - std::max(streams, ui.px(290)));
+    const float from = std::max(second + side + ui.px(22), inside.y1 - std::max(streams, ui.px(290)));
     draw_streams(scene, {inside.x0, from, inside.x1, inside.y1});
 }
 

@@ -139,7 +139,7 @@ PanelGrid grid_of(float across, float down, float gap, float around) {
         const float wide = std::floor((across - (n - 1) * gap) / n);
         return PanelGrid{columns, wide, std::floor(std::min(down * n / 6 - around, wide * shape))};
     };
-    const PanelGrid three = grid(3, 0.75f), two = grid(2, 1.2f);
+    const PanelGrid three = grid(3, 0.75f), two = grid(2, 1.45f);
     return two.wide * two.high > 1.6f * three.wide * three.high ? two : three;
 }
 
@@ -151,7 +151,7 @@ void TransformerXlPage::draw(Scene& scene, const Rect& area) {
     const Rect inside = area.inset(ui.px(16), ui.px(12));
     const float tape = ui.px(128), title = ui.px(22), legend = ui.px(20), gap = ui.px(18);
     const bool tall = inside.height() > 1.3f * inside.width();
-    const float strip = std::max(ui.px(172), inside.height() * (tall ? 0.2f : 0.26f));
+    const float strip = tall ? ui.px(240) : std::max(ui.px(172), inside.height() * 0.26f);
     const float labels = ui.px(60);
     const PanelGrid grid =
         grid_of(inside.width() - labels, inside.height() - tape - strip - ui.px(22), gap, title + legend);

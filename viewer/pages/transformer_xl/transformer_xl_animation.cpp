@@ -54,9 +54,12 @@ void TransformerXlPage::draw_animation(Scene& scene, const Rect& area) {
                                             scene.state.reduce_motion) +
                     ui.px(12);
     const Index leaked = leaked_cells(current);
-    const std::string leaks = leaked == 0 ? "" : "; red: leaked, it belongs to another query or distance";
-    ui.text_within(x, y, area.x1 - x, current.what + leaks, leaked == 0 ? ui.theme->muted : ui.theme->text,
-                   Face::label);
+    std::string what = current.what;
+    if (leaked > 0) {
+        const std::string whole = what + "; red: leaked, it belongs to another query or distance";
+        what = ui.text_width(whole, Face::label) <= area.x1 - x ? whole : what + "; red: leaked";
+    }
+    ui.text_within(x, y, area.x1 - x, what, leaked == 0 ? ui.theme->muted : ui.theme->text, Face::label);
     const Rect frames{area.x0, area.y0 + ui.px(28), area.x1, area.y1};
     Index columns = 0, tallest = 0;
     for (const AnimationFrame& frame : animation_) {
