@@ -28,12 +28,20 @@ inline constexpr std::array<AttentionPanel, 5> kAttentionPanels = {{{"c2c", "con
 struct PanelLayout {
     float left, top, side, gap, labels, header, title, legend;
     std::size_t columns = 3;
+    // Where the page is much higher than wide: the side of the probabilities, which then have a row of their own, and
+    // the lower edge of the curves below them.
+    float large = 0, bottom = 0;
 
     Rect cells(std::size_t panel) const {
+        if (large > 0 && panel == 5) {
+            const Rect above = cells(4);
+            return {above.x0, above.y1 + legend + row_gap() + title, above.x1, bottom};
+        }
         const float x = left + labels + static_cast<float>(panel % columns) * (side + gap);
         const float down = side + legend + row_gap() + title;
         const float y = std::floor(top + title + header + static_cast<float>(panel / columns) * down);
-        return {x, y, x + side, y + side};
+        const float size = large > 0 && panel == 4 ? large : side;
+        return {x, y, x + size, y + size};
     }
     bool in_first_row(std::size_t panel) const { return panel < columns; }
     bool in_first_column(std::size_t panel) const { return panel % columns == 0; }

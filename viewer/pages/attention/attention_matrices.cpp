@@ -53,6 +53,13 @@ PanelLayout AttentionPage::arrange(const Scene& scene, const Rect& area) const {
     const float wider = std::clamp(spare / (2 * gaps), 0.0f, ui.px(36));
     layout.gap += std::floor(wider);
     layout.left += std::floor(std::max(0.0f, spare - gaps * wider) / 2);
+    if (layout.columns == 2) {
+        const float least = ui.px(150);  // of the curves
+        layout.bottom = inside.y1 - layout.legend;
+        const float left = layout.bottom - layout.cells(4).y0 - layout.legend - layout.row_gap() - layout.title - least;
+        const float size = std::floor(std::min(2 * layout.side + layout.gap, left));
+        if (size > 1.3f * layout.side) layout.large = size;
+    }
     return layout;
 }
 
@@ -151,7 +158,7 @@ void AttentionPage::draw_panel(Scene& scene, const PanelLayout& layout, std::siz
     touch_labels(scene, layout, n);
     const float legend_y = cells.y1 + layout.legend - ui.px(11);
     heatmaps_[n].draw_legend(ui, cells.x0, legend_y);
-    if (n == 4 && layout.side / static_cast<float>(state.view.shown(answer.length())) < ui.px(10))
+    if (n == 4 && cells.width() / static_cast<float>(state.view.shown(answer.length())) < ui.px(10))
         ui.text(cells.x1, legend_y, "wheel zooms", ui.theme->muted, Face::mono_small, Align::right);
     if (cell && !dragged_) describe(scene, *cell, n);
 }

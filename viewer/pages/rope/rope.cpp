@@ -177,13 +177,20 @@ void RopePage::draw(Scene& scene, const Rect& area) {
     const Rect inside = area.inset(ui.px(16), ui.px(12));
     const float curves = std::max(ui.px(176), inside.height() * 0.27f), gap = ui.px(18);
     const float below = inside.y1 - curves, middle = inside.x0 + std::floor(inside.width() * 0.38f);
-    const float half = std::floor((below - ui.px(10) - inside.y0) / 2);
+    const float half = std::floor((below - ui.px(10) - inside.y0) / 2), wires = ui.px(112);
     next_plane_ = -1;
-    draw_dials(scene, {inside.x0, inside.y0, middle, inside.y0 + half - ui.px(12)}, true);
-    draw_dials(scene, {inside.x0, inside.y0 + half, middle, inside.y0 + 2 * half - ui.px(12)}, false);
-    const float wires = ui.px(112);
-    draw_middle(scene, {middle + gap, inside.y0, inside.x1, below - wires - ui.px(16)});
-    draw_wires(scene, {middle + gap, below - wires - ui.px(2), inside.x1, below - ui.px(14)});
+    Rect walk{middle + gap, inside.y0, inside.x1, below - wires - ui.px(16)};
+    if (inside.height() > 1.6f * inside.width()) {  // the dials above the walk, beside each other
+        walk.x0 = inside.x0;
+        walk.y0 += std::floor(inside.width() * 0.55f);
+        draw_dials(scene, {inside.x0, inside.y0, inside.middle_x() - gap / 2, walk.y0 - gap}, true);
+        draw_dials(scene, {inside.middle_x() + gap / 2, inside.y0, inside.x1, walk.y0 - gap}, false);
+    } else {
+        draw_dials(scene, {inside.x0, inside.y0, middle, inside.y0 + half - ui.px(12)}, true);
+        draw_dials(scene, {inside.x0, inside.y0 + half, middle, inside.y0 + 2 * half - ui.px(12)}, false);
+    }
+    draw_middle(scene, walk);
+    draw_wires(scene, {walk.x0, below - wires - ui.px(2), inside.x1, below - ui.px(14)});
     draw_curves(scene, {inside.x0, below, inside.x1, inside.y1});
     plane_ = next_plane_;
 }

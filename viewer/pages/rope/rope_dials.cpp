@@ -45,10 +45,12 @@ void RopePage::draw_dials(Scene& scene, const Rect& area, bool query) {
     const ImU32 colour = query ? ui.theme->c2c : ui.theme->c2p;
     const double at = static_cast<double>(query ? state.m : state.n) + state.shift.at;
     const std::string position = fixed(at, at == std::floor(at) ? 0 : 1);
-    ui.text(area.x0, area.y0 + ui.px(8),
-            (query ? "query, rotated by " : "key, rotated by ") + position + "\u00b7\u03b8", colour, Face::title);
-    ui.text(area.x1, area.y0 + ui.px(8), "grey: before \u00b7 \u03b8 below", ui.theme->muted, Face::mono_small,
-            Align::right);
+    const float title =
+        ui.text(area.x0, area.y0 + ui.px(8),
+                (query ? "query, rotated by " : "key, rotated by ") + position + "\u00b7\u03b8", colour, Face::title);
+    const char* note = "grey: before \u00b7 \u03b8 below";
+    if (area.width() - title > ui.text_width(note, Face::mono_small) + ui.px(8))
+        ui.text(area.x1, area.y0 + ui.px(8), note, ui.theme->muted, Face::mono_small, Align::right);
     const std::size_t count = numbers_.q_before.size();
     const float top = area.y0 + ui.px(24);
     const std::size_t columns = dial_columns(count, area.width(), area.y1 - top, ui.px(20));
