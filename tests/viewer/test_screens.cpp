@@ -168,7 +168,7 @@ struct Screen {
 
 constexpr Screen kGolden[] = {{1280, 800, 1, 2}, {1920, 1200, 2, 3}};
 constexpr Screen kFitting[] = {{1024, 700, 1, 1},  {1280, 800, 1, 1},  {1280, 800, 2, 1},
-                               {1920, 1200, 2, 1}, {2560, 1600, 2, 1}, {1000, 1600, 1, 1}};
+                               {1920, 1200, 2, 1}, {2560, 1600, 2, 1}, {1080, 1920, 1, 1}};
 
 std::string name_of(const Screen& screen) {
     return std::to_string(screen.width) + "x" + std::to_string(screen.height) +
