@@ -105,6 +105,12 @@ void compare_values(const Tensor<Expected>& expected, const Tensor<Found>& found
         verdict.reason = std::to_string(verdict.wrong) + " of " + std::to_string(verdict.size) + " values outside";
 }
 
+/// As what a file held the values of a stage; its own dtype where `stored` does not say.
+std::string stored_dtype(const Stage& stage, const std::map<std::string, std::string>& stored) {
+    const auto held = stored.find(stage.name);
+    return held == stored.end() ? stage.dtype() : held->second;
+}
+
 /// `stored`: as what a file held the values of `found`.
 StageVerdict judge(const Stage& expected, const Stage& found, const std::string& stored, const Tolerance& tolerance) {
     StageVerdict verdict;
@@ -156,9 +162,7 @@ const StageVerdict* Comparison::first() const {
 Tolerance derived_tolerance(const TraceView& reference, const Stage& expected, const Stage& found,
                             const std::map<std::string, std::string>& stored) {
     if (is_index(expected)) return {};
-    const auto dtype = stored.find(found.name);
-    const double eps =
-        std::max(dtype_epsilon(expected.dtype()), dtype_epsilon(dtype == stored.end() ? found.dtype() : dtype->second));
+    const double eps = std::max(dtype_epsilon(expected.dtype()), dtype_epsilon(stored_dtype(found, stored)));
     const double layers = std::max(1.0, depth(expected.name, reference));
     const auto rounding = [](double unit, double times) { return 2 * unit * (4 + std::sqrt(times)); };
     const double single = std::numeric_limits<float>::epsilon(), sums = sums_per_layer(reference, expected) * layers;
@@ -171,10 +175,6 @@ Tolerance derived_tolerance(const TraceView& reference, const Stage& expected, c
 Comparison compare(const TraceView& reference, const TraceView& candidate, const std::optional<Tolerance>& fixed,
                    const std::map<std::string, std::string>& stored,
                    const std::function<void(const StageVerdict&)>& tell, double accuracy) {
-    const auto stored_dtype = [&](const Stage& found) {
-        const auto held = stored.find(found.name);
-        return held == stored.end() ? std::string(found.dtype()) : held->second;
-    };
     const auto tolerance_of = [&](const Stage& expected, const Stage& found) {
         if (fixed) return *fixed;
         const Tolerance rounding = derived_tolerance(reference, expected, found, stored);
@@ -189,7 +189,8 @@ Comparison compare(const TraceView& reference, const TraceView& candidate, const
             continue;
         }
         const auto expected = reference.at(name), found = candidate.at(name);
-        comparison.stages.push_back(judge(*expected, *found, stored_dtype(*found), tolerance_of(*expected, *found)));
+        comparison.stages.push_back(
+            judge(*expected, *found, stored_dtype(*found, stored), tolerance_of(*expected, *found)));
         if (tell) tell(comparison.stages.back());
     }
     for (const std::string& name : candidate.names())
@@ -279,8 +280,7 @@ std::string narrower_dtype(const TraceView& trace, const std::map<std::string, s
     for (const std::string& name : trace.names()) {
         const auto stage = trace.at(name);
         if (is_index(*stage)) continue;
-        const auto dtype = stored.find(name);
-        widest = std::min(widest, dtype_epsilon(dtype == stored.end() ? stage->dtype() : dtype->second));
+        widest = std::min(widest, dtype_epsilon(stored_dtype(*stage, stored)));
         for (Index n = 0; n < stage->size(); ++n)
             if (!narrowest.look(stage->at(n))) return "";
     }

@@ -306,8 +306,8 @@ int deberta_divisor_terms(const DebertaConfig& config, const DebertaOptions& opt
     if (options.counted_terms == CountedTerms::named && !config.lists_terms) {
         if (config.relative_attention)
             throw Error(Fault::unsupported,
-                        "config.json: pos_att_type is missing, expected it to be written for the official dialect, "
-                        "whose code takes \"c2p\" where transformers adds no position term");
+                        "config.json: pos_att_type is missing, expected it to be written, or the dialect hf: "
+                        "microsoft/DeBERTa adds c2p there, transformers no position term");
         return Terms{true, false, false}.count();
     }
     if (options.counted_terms != CountedTerms::active && !config.relative_attention) return config.named_terms.count();
