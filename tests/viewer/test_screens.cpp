@@ -247,6 +247,15 @@ void check_no_faults(const std::string& printed, const std::vector<std::string>&
     }
 }
 
+using Box = std::array<double, 4>;  // x0, y0, x1, y1 in pixels
+
+/// What a line of {"print": "items"} holds.
+std::map<std::string, Box> boxes_in(std::istream& lines) {
+    std::string line;
+    REQUIRE(static_cast<bool>(std::getline(lines, line)));
+    return Json::parse(line).at("items").get<std::map<std::string, Box>>();
+}
+
 fs::path golden_folder() { return fs::path(LOCUS_SOURCE_DIR) / "tests/viewer/golden"; }
 
 /// The typefaces that the golden pictures are written in.
@@ -366,6 +375,50 @@ TEST_CASE("screens: an overlay dims all of the page, to the edges of the window"
             CHECK(odd == 0);
         }
     }
+}
+
+TEST_CASE("screens: a window that is higher than wide is filled to its foot", "[viewer][screens][layout]") {
+    if (skipped()) return;
+    const TemporaryFolder folder;
+    const std::vector<std::string> names = {"attention", "compare", "permutation", "rope", "transformer-xl"};
+    Json actions = Json::array();
+    for (const std::pair<int, int>& size : {std::pair{1280, 800}, std::pair{1080, 1920}}) {
+        actions.push_back({{"size", {size.first, size.second}}});
+        for (const std::string& page : names) append(actions, Json::array({{{"page", page}}, {{"print", "items"}}}));
+    }
+    std::istringstream lines(play(folder, actions));
+    std::map<std::string, std::map<std::string, Box>> wide, tall;
+    for (auto* look : {&wide, &tall})
+        for (const std::string& page : names) (*look)[page] = boxes_in(lines);
+    const auto width = [](const Box& box) { return box[2] - box[0]; };
+
+    // Attention: the probabilities take both columns, the curves are below them.
+    CHECK(width(wide["attention"].at("probs")) == width(wide["attention"].at("c2c")));
+    CHECK(width(tall["attention"].at("probs")) > 1.9 * width(tall["attention"].at("c2c")));
+    CHECK(tall["attention"].at("strength")[1] > tall["attention"].at("probs")[3]);
+    CHECK(tall["attention"].at("strength")[3] > 1800);
+    // Compare: so does the difference.
+    CHECK(width(wide["compare"].at("A-B")) == width(wide["compare"].at("A")));
+    CHECK(width(tall["compare"].at("A-B")) > 1.9 * width(tall["compare"].at("A")));
+    CHECK(tall["compare"].at("A-B")[1] > tall["compare"].at("A")[3]);
+    // Permutation: the masks are above each other, RoPE: the dials beside each other.
+    CHECK(wide["permutation"].at("g")[1] == wide["permutation"].at("h")[1]);
+    CHECK(tall["permutation"].at("g")[1] > tall["permutation"].at("h")[3]);
+    CHECK(wide["rope"].at("k0")[1] > wide["rope"].at("q0")[3]);
+    CHECK(tall["rope"].at("k0")[1] == tall["rope"].at("q0")[1]);
+    // Transformer-XL: no more room is left under the steps of the shift than they take.
+    CHECK(tall["transformer-xl"].at("scores")[3] > 1500);
+}
+
+TEST_CASE("screens: numbers that would touch are not written", "[viewer][screens][layout]") {
+    if (skipped()) return;
+    const TemporaryFolder folder;
+    // Letters shrink less than the rest of a small page, so four of them fill a whole cell there.
+    play(folder, Json::array({{{"page", "attention"}},
+                              {{"size", {800, 1280}}},
+                              {{"assert", {{"no_text", "\u22129.7"}}}},
+                              {{"size", {2560, 1600}}},
+                              {{"assert", {{"text", "\u22129.7"}}}}}));
 }
 
 TEST_CASE("screens: a steep curve is drawn whole, to its tip and back", "[viewer][screens]") {

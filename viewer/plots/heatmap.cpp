@@ -233,7 +233,7 @@ void Heatmap::draw_hatching(const Ui& ui, const Rect& cells, const MatrixView& v
 bool Heatmap::writes_values(const Ui& ui, const Rect& cells, const MatrixView& view) const {
     const Rect one = place(cells, view, {0, 0});
     // Letters do not become as small as everything else where the scale is below 1.
-    const float widest = std::max(ui.px(28), ui.text_width("-0.0", Face::mono_small) + 4);
+    const float widest = std::max(ui.px(28), ui.text_width("\u22120.0", Face::mono_small) + 4);
     return one.width() >= widest && one.height() >= ui.px(16);
 }
 
