@@ -170,6 +170,83 @@ TEST_CASE("pattern: only padding", "[kit]") {
     CHECK(said("layer.0.output", right, found, padded) == "only rows of padding are wrong");
 }
 
+/// Probabilities of random scores [2,3,9,9] where `sees` is true; rows that see nothing are 0.
+Tensor<double> attention_where(const Cell& sees, unsigned seed = 1) {
+    Tensor<double> probs = random_tensor({2, 3, 9, 9}, seed);
+    for (Index row = 0; row < probs.size() / 9; ++row) {
+        double sum = 0;
+        for (Index j = 0; j < 9; ++j) {
+            double& value = probs[row * 9 + j];
+            value = sees(row / 27, row / 9 % 3, row % 9, j) ? std::exp(value) : 0;
+            sum += value;
+        }
+        for (Index j = 0; j < 9; ++j) probs[row * 9 + j] /= sum > 0 ? sum : 1;
+    }
+    return probs;
+}
+
+TEST_CASE("pattern: another mask, by the zeros of the probabilities", "[kit]") {
+    std::vector<ModelInput> padded(1);
+    padded[0].tokens = IndexTensor({2, 9});
+    padded[0].mask = IndexTensor({2, 9}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0});
+    const auto real = [](Index b, Index t) { return b == 0 || t < 6; };
+    const Cell bidirectional = [&](Index b, Index, Index i, Index j) { return real(b, i) && real(b, j); };
+    const Cell causal = [](Index, Index, Index i, Index j) { return j <= i; };
+    const auto with = [&](const Cell& right, const Cell& found, unsigned seed = 1) {
+        return said("layer.0.probs", attention_where(right), attention_where(found, seed), padded);
+    };
+    const auto both = [](const Cell& one, const Cell& other) {
+        return [=](Index b, Index h, Index i, Index j) { return one(b, h, i, j) && other(b, h, i, j); };
+    };
+    const std::string hidden = " hidden that should be visible", shown = " visible that should be hidden",
+                      rest = "; the others are right but for the sum of their row";
+    CHECK(with(bidirectional, both(bidirectional, causal)) ==
+          "another mask: 153 pairs are" + hidden + " (pairs with i < j)" + rest);
+    CHECK(with(bidirectional, both(bidirectional, [](Index, Index, Index i, Index j) { return i != j; })) ==
+          "another mask: 45 pairs are" + hidden + " (pairs with i - j = 0)" + rest);
+    CHECK(with(bidirectional, both(bidirectional, [](Index, Index, Index i, Index j) {
+                   return std::abs(i - j) < 4;
+               })) == "another mask: 108 pairs are" + hidden + " (pairs with |i - j| >= 4)" + rest);
+    CHECK(with(bidirectional, both(bidirectional, [](Index, Index, Index i, Index j) { return j < i; })) ==
+          "another mask: 198 pairs are" + hidden + " (pairs with i <= j)" + rest);
+    CHECK(with(bidirectional, [&](Index b, Index, Index i, Index) { return real(b, i); }) ==
+          "another mask: 54 pairs are" + shown + " (padding keys of real queries)" + rest);
+    CHECK(with(bidirectional, [](Index, Index, Index, Index) { return true; }) ==
+          "another mask: all 135 pairs are" + shown + rest);
+    CHECK(with(causal, [](Index, Index, Index i, Index j) { return j <= i + 1; }) ==
+          "another mask: 48 pairs are" + shown + " (pairs with i - j = -1)" + rest);
+    // Packed sentences that do not see each other, here the tokens before and after number 4.
+    CHECK(with(causal, [](Index, Index, Index i, Index j) { return j <= i && (i < 4) == (j < 4); }) ==
+          "another mask: 120 pairs are" + hidden + ", the first [0, 0, 4, 0]" + rest);
+    CHECK(with(causal, [](Index, Index, Index i, Index j) { return j >= i; }) ==
+          "another mask: 216 pairs are" + hidden + " (pairs with i > j), and all 216 pairs are" + shown + rest);
+    CHECK(with(bidirectional, both(bidirectional, causal), 2) ==
+          "another mask: 153 pairs are" + hidden + " (pairs with i < j); other values are wrong too");
+    // Of one head and one pair alone.
+    CHECK(with(causal, [](Index, Index h, Index i, Index j) { return j <= i || h == 1; }) ==
+          "another mask: 72 pairs are" + shown + " (head 1)" + rest);
+    CHECK(with(causal, [](Index b, Index h, Index i, Index j) { return j <= i || (b + h == 0 && i == 2 && j == 7); }) ==
+          "another mask: 1 pair is" + shown + ", [0, 0, 2, 7]" + rest);
+}
+
+TEST_CASE("pattern: no mask is read off what is no attention, nor off zeros that are right", "[kit]") {
+    const Cell causal = [](Index, Index, Index i, Index j) { return j <= i; };
+    const Tensor<double> right = attention_where(causal);
+    // Dropout makes zeros, and scales what it keeps.
+    Tensor<double> dropped = right;
+    for (Index n = 0; n < dropped.size(); ++n) dropped[n] *= n % 3 == 0 ? 0 : 1.5;
+    CHECK_THAT(said("layer.0.probs", right, dropped), !Catch::Matchers::Contains("mask"));
+    CHECK_THAT(said("layer.0.probs", right, attention_where(causal, 2)), !Catch::Matchers::Contains("mask"));
+    // A stage that no mask touches may hold zeros too.
+    CHECK_THAT(said("layer.0.c2p", right, attention_where([](Index, Index, Index, Index) { return true; })),
+               !Catch::Matchers::Contains("mask"));
+    // A term that is 0 where the mask hides a key sums to nothing.
+    Tensor<double> term = random_tensor({2, 3, 9, 9}), shown = term;
+    for (Index n = 0; n < term.size(); ++n) term[n] *= n % 9 <= n / 9 % 9;
+    CHECK(said("layer.0.bd", term, shown) ==
+          "another mask: all 216 pairs are visible that should be hidden; the others are right");
+}
+
 TEST_CASE("pattern: single cells, NaN, tiles", "[kit]") {
     CHECK(said_where([](Index b, Index h, Index i, Index j) { return b == 1 && h == 2 && i == 3 && j == 4; }) ==
           "a single value is wrong: [1, 2, 3, 4]");

@@ -92,6 +92,7 @@ std::string describe_difference(const Evidence& evidence, const StageVerdict& ve
     const ModelInput* input = segment < evidence.segments.size() ? &evidence.segments[segment] : nullptr;
     if (const auto values = pattern_of_values(compared)) return *values + scale_taken(evidence, verdict.name, compared);
     if (const auto half = in_half_precision(evidence, compared, verdict.name)) return *half;
+    if (const auto mask = pattern_of_mask(compared, scope_and_stem(verdict.name).second, input)) return *mask;
     if (const auto places = pattern_of_places(compared, input)) return *places;
     return kNoPattern;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The two halves of a pattern: what was done to the values, and where they are wrong.
+// What a pattern can be: what was done to the values, another mask, and where they are wrong.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -19,6 +19,7 @@ struct Compared {
     const Tensor<double>& found;
     double allowed = 0;
     std::vector<std::string> axes;
+    std::vector<bool> may_be_wrong = {};  // by flat index: cells that can differ at all; empty: every one
 
     /// |found - right| is outside; so is NaN.
     bool wrong(Index flat) const;
@@ -46,10 +47,26 @@ std::optional<double> common_factor(const Compared& compared);
 /// per row, a factor per head.
 std::optional<std::string> pattern_of_values(const Compared& compared);
 
+/// Where all wrong cells of a stage lie, and hardly any right one.
+struct WrongCells {
+    std::string what;       // "pairs with i < j", "head 1"
+    std::string rest = "";  // " in heads 1, 2": said after the verb
+    bool several = true;    // they are wrong; otherwise it is
+};
+/// By samples, heads, tokens, distances and tiles; nothing where wrong cells lie anywhere, or everywhere.
+std::optional<WrongCells> wrong_cells(const Compared& compared, const ModelInput* input);
+
 /// "only pairs with |i - j| >= 4 are wrong"; nothing where wrong cells lie anywhere.
 /// NaN and infinity, single cells, padding, far pairs, one side, tiles, samples and heads.
 std::optional<std::string> pattern_of_places(const Compared& compared, const ModelInput* input);
 
+/// "another mask: 36 pairs are hidden that should be visible (pairs with i < j); ..."; nothing where the stage's zeros
+/// are those of the right mask, or where rows of probabilities do not sum to 1.
+/// `stem`: what the stage is called in its layer; one that holds 0 where the mask hides a key ("probs", "bd").
+std::optional<std::string> pattern_of_mask(const Compared& compared, const std::string& stem, const ModelInput* input);
+
+/// Flat index 7 of [2,3,4] -> "[0, 1, 3]".
+std::string place(Index flat, const Shape& shape);
 /// 1.5 -> "1.5", 2 -> "2": six digits at most, no trailing zeros.
 std::string short_number(double value);
 /// "0, 2, 3"; longer lists end with "...".

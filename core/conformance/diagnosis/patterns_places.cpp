@@ -8,15 +8,6 @@
 
 namespace locus::conformance {
 
-namespace {
-
-using Sentence = std::optional<std::string>;
-
-constexpr Index kFewestCells = 4;  // fewer wrong cells lie anywhere by chance
-constexpr double kCovered = 0.9;   // so much of a place must be wrong before it is called by its name
-constexpr Index kMostSingle = 3;   // single cells
-constexpr double kSingle = 0.05;   // and no larger part of the stage
-
 std::string place(Index flat, const Shape& shape) {
     std::string text = "]";
     for (std::size_t axis = shape.size(); axis-- > 0;) {
@@ -26,13 +17,23 @@ std::string place(Index flat, const Shape& shape) {
     return text;
 }
 
+namespace {
+
+using Sentence = std::optional<std::string>;
+using Cells = std::optional<WrongCells>;
+
+constexpr Index kFewestCells = 4;  // fewer wrong cells lie anywhere by chance
+constexpr double kCovered = 0.9;   // so much of a place must be wrong before it is called by its name
+constexpr Index kMostSingle = 3;   // single cells
+constexpr double kSingle = 0.05;   // and no larger part of the stage
+
 /// All cells of a stage with what a rule needs to know of each.
 class Map {
 public:
     Map(const Compared& compared, const ModelInput* input) : at(compared), input_(input) {
         for (Index n = 0; n < at.right.size(); ++n)
             if (at.wrong(n)) wrong_.push_back(n);
-        if (!knows_padding()) return;
+        if (!at.may_be_wrong.empty() || !knows_padding()) return;
         shown_.assign(static_cast<std::size_t>(at.right.size()), true);
         for (const char* name : {"T", "Tq", "Tk"})
             if (const auto tokens = axis(name); tokens && at.right.shape()[*tokens] == input_->mask.extent(1))
@@ -57,8 +58,12 @@ public:
         const Index length = input_->mask.extent(1), token = coordinate(flat, token_axis), sample = coordinate(flat, 0);
         return sample < input_->mask.extent(0) && token < length && input_->mask[sample * length + token] == 0;
     }
-    /// True if nothing that the mask hides touches the cell.
-    bool visible(Index flat) const { return shown_.empty() || shown_[static_cast<std::size_t>(flat)]; }
+    /// False where the cell can only be right.
+    bool counts(Index flat) const { return at.may_be_wrong.empty() || at.may_be_wrong[static_cast<std::size_t>(flat)]; }
+    /// True if the cell counts, and nothing that the mask hides touches it.
+    bool visible(Index flat) const {
+        return counts(flat) && (shown_.empty() || shown_[static_cast<std::size_t>(flat)]);
+    }
     /// The values of place_of(n) in 0 ... count - 1 over the wrong cells n.
     template <class PlaceOf>
     std::set<Index> hit(Index count, PlaceOf place_of) const {
@@ -79,7 +84,7 @@ public:
     bool are(In in) const {
         if (!std::all_of(wrong_.begin(), wrong_.end(), in)) return false;
         double there = 0;
-        for (Index n = 0; n < at.right.size(); ++n) there += in(n);
+        for (Index n = 0; n < at.right.size(); ++n) there += counts(n) && in(n);
         return static_cast<double>(wrong_.size()) >= kCovered * there;
     }
     /// The same among matrices that hold a wrong cell, and leaving out what the mask hides.
@@ -127,26 +132,26 @@ Sentence single(const Map& map) {
     return (count == 1 ? "a single value is wrong: " : "single values are wrong: ") + places;
 }
 
-Sentence padding(const Map& map) {
+Cells padding(const Map& map) {
     if (!map.masked()) return std::nullopt;
     const auto in = [&](std::size_t axis) { return [&map, axis](Index n) { return map.padded(n, axis); }; };
     if (const auto tokens = map.axis("T"))
-        if (map.are(in(*tokens))) return "only rows of padding are wrong";
+        if (map.are(in(*tokens))) return WrongCells{"rows of padding"};
     const auto queries = map.axis("Tq"), keys = map.axis("Tk");
     if (!queries || !keys || map.at.right.shape()[*queries] != map.at.right.shape()[*keys]) return std::nullopt;
-    if (map.are(in(*queries))) return "only rows of padding queries are wrong";
-    if (map.are(in(*keys))) return "only columns of padding keys are wrong";
+    if (map.are(in(*queries))) return WrongCells{"rows of padding queries"};
+    if (map.are(in(*keys))) return WrongCells{"columns of padding keys"};
     if (map.are([&](Index n) { return map.padded(n, *queries) || map.padded(n, *keys); }))
-        return "only rows and columns of padding are wrong";
+        return WrongCells{"rows and columns of padding"};
     if (map.are([&](Index n) { return !map.padded(n, *queries) && map.padded(n, *keys); }))
-        return "only padding keys of real queries are wrong";
+        return WrongCells{"padding keys of real queries"};
     if (map.are([&](Index n) { return map.padded(n, *queries) && !map.padded(n, *keys); }))
-        return "only real keys of padding queries are wrong";
+        return WrongCells{"real keys of padding queries"};
     return std::nullopt;
 }
 
 /// Wrong cells fill some places of one axis and leave the others right.
-Sentence along(const Map& map, const std::string& name, const char* one, const char* more, bool few) {
+Cells along(const Map& map, const std::string& name, const char* one, const char* more, bool few) {
     const auto axis = map.axis(name);
     if (!axis || static_cast<Index>(map.wrong().size()) < kFewestCells) return std::nullopt;
     const std::set<Index> hit = map.hit(*axis);
@@ -156,8 +161,8 @@ Sentence along(const Map& map, const std::string& name, const char* one, const c
     for (const Index p : hit) inside[static_cast<std::size_t>(p)] = true;
     if (!map.are([&](Index n) { return inside[static_cast<std::size_t>(map.coordinate(n, *axis))]; }))
         return std::nullopt;
-    return std::string("only ") + (touched == 1 ? one : more) + " " + listed({hit.begin(), hit.end()}) +
-           (touched == 1 ? " is wrong" : " are wrong");
+    return WrongCells{std::string(touched == 1 ? one : more) + " " + listed({hit.begin(), hit.end()}), "",
+                      touched != 1};
 }
 
 /// " in heads 1, 2" where other heads are right.
@@ -169,7 +174,7 @@ std::string in_heads(const Map& map) {
     return std::string(" in head") + (hit.size() == 1 ? " " : "s ") + listed({hit.begin(), hit.end()});
 }
 
-Sentence distances(const Map& map) {
+Cells distances(const Map& map) {
     if (!map.at.has_pairs() || map.wrong().empty()) return std::nullopt;
     const auto offset = [&](Index n) { return n / map.at.last() % map.at.before_last() - n % map.at.last(); };
     Index nearest = map.at.right.size();
@@ -184,24 +189,26 @@ Sentence distances(const Map& map) {
         future = future || here < 0;
         offsets.insert(here);
     }
-    const std::string end = " are wrong" + in_heads(map), number = std::to_string(nearest);
-    if (nearest == 0) return std::nullopt;
-    if (past && future) {
-        if (map.are_where_seen([&](Index n) { return std::abs(offset(n)) >= nearest; }))
-            return (nearest == 1 ? "only pairs off the diagonal" : "only pairs with |i - j| >= " + number) + end;
-    } else if (map.are_where_seen([&](Index n) { return (past ? offset(n) : -offset(n)) >= nearest; })) {
-        if (nearest == 1) return std::string(past ? "only pairs with i > j" : "only pairs with i < j") + end;
-        return (past ? "only pairs with i - j >= " : "only pairs with j - i >= ") + number + end;
+    const std::string heads = in_heads(map), number = std::to_string(nearest);
+    const bool both = past && future;
+    const auto at_least_so_far = [&](Index n) {
+        return (both ? std::abs(offset(n)) : past ? offset(n) : -offset(n)) >= nearest;
+    };
+    if ((nearest > 0 || past != future) && map.are_where_seen(at_least_so_far)) {
+        if (both) return WrongCells{nearest == 1 ? "pairs off the diagonal" : "pairs with |i - j| >= " + number, heads};
+        if (nearest > 1) return WrongCells{(past ? "pairs with i - j >= " : "pairs with j - i >= ") + number, heads};
+        const std::string sign = std::string(past ? " >" : " <") + (nearest == 0 ? "= " : " ");
+        return WrongCells{"pairs with i" + sign + "j", heads};
     }
     constexpr std::size_t kMostOffsets = 12;
     if (offsets.size() <= kMostOffsets && static_cast<Index>(offsets.size()) * 2 < map.at.last() &&
         map.are_where_seen([&](Index n) { return offsets.contains(offset(n)); }))
-        return "only pairs with i - j = " + listed({offsets.begin(), offsets.end()}) + end;
+        return WrongCells{"pairs with i - j = " + listed({offsets.begin(), offsets.end()}), heads};
     return std::nullopt;
 }
 
 /// Whole squares of one size are wrong and the others right.
-Sentence tiles(const Map& map) {
+Cells tiles(const Map& map) {
     if (map.at.rank() < 2) return std::nullopt;
     const Index rows = map.at.before_last(), columns = map.at.last();
     for (const Index size : {128, 64, 32, 16, 8}) {
@@ -226,26 +233,21 @@ Sentence tiles(const Map& map) {
         }
         if (!whole || !full || wrong == all) continue;
         const Index first = map.wrong().front();
-        return "only whole tiles of " + std::to_string(size) + " x " + std::to_string(size) + " are wrong, " +
-               std::to_string(wrong) + " of " + std::to_string(all) + ", the first from " +
-               place(first, map.at.right.shape()) + " on";
+        return WrongCells{"whole tiles of " + std::to_string(size) + " x " + std::to_string(size),
+                          ", " + std::to_string(wrong) + " of " + std::to_string(all) + ", the first from " +
+                              place(first, map.at.right.shape()) + " on"};
     }
     return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<std::string> pattern_of_places(const Compared& compared, const ModelInput* input) {
-    const Map map(compared, input);
-    if (Sentence sentence = not_finite(map)) return sentence;
-    if (map.wrong().empty() || map.wrong().size() == static_cast<std::size_t>(compared.right.size()))
-        return std::nullopt;
-    for (const auto rule : {single, padding})
-        if (Sentence sentence = rule(map)) return sentence;
-    if (Sentence sentence = along(map, "B", "sample", "samples", false)) return sentence;
-    if (Sentence sentence = along(map, "H", "head", "heads", false)) return sentence;
+/// The first rule that holds of axes, distances and tiles.
+Cells somewhere(const Map& map) {
+    if (map.wrong().empty() || map.wrong().size() == static_cast<std::size_t>(map.at.right.size())) return std::nullopt;
+    if (Cells cells = padding(map)) return cells;
+    if (Cells cells = along(map, "B", "sample", "samples", false)) return cells;
+    if (Cells cells = along(map, "H", "head", "heads", false)) return cells;
     for (const auto rule : {distances, tiles})
-        if (Sentence sentence = rule(map)) return sentence;
+        if (Cells cells = rule(map)) return cells;
     const struct {
         const char *axis, *one, *more;
     } rest[] = {{"Tq", "query", "queries"},       {"Tk", "key", "keys"},
@@ -253,8 +255,24 @@ std::optional<std::string> pattern_of_places(const Compared& compared, const Mod
                 {"R", "table row", "table rows"}, {"d", "channel", "channels"},
                 {"D", "channel", "channels"},     {"H*d", "channel", "channels"}};
     for (const auto& [axis, one, more] : rest)
-        if (Sentence sentence = along(map, axis, one, more, true)) return sentence;
+        if (Cells cells = along(map, axis, one, more, true)) return cells;
     return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<WrongCells> wrong_cells(const Compared& compared, const ModelInput* input) {
+    return somewhere(Map(compared, input));
+}
+
+std::optional<std::string> pattern_of_places(const Compared& compared, const ModelInput* input) {
+    const Map map(compared, input);
+    if (Sentence sentence = not_finite(map)) return sentence;
+    if (map.wrong().empty()) return std::nullopt;
+    if (Sentence sentence = single(map)) return sentence;
+    const Cells cells = somewhere(map);
+    if (!cells) return std::nullopt;
+    return "only " + cells->what + (cells->several ? " are wrong" : " is wrong") + cells->rest;
 }
 
 }  // namespace locus::conformance
