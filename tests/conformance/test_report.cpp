@@ -61,6 +61,37 @@ std::size_t count_of(const std::string& text, const std::string& part) {
 
 }  // namespace
 
+TEST_CASE("report: what a repair would leave is told of what has a name and of what has none", "[kit]") {
+    Report report = paper_port();
+    CaseReport& one = report.cases[0];
+    const Diagnosis named = *one.diagnosis;
+    REQUIRE(named.named);
+    Diagnosis nameless = named;
+    nameless.named.reset();
+    nameless.pattern = "every value is 2 times what it should be";
+    const auto says = [&](const std::vector<WrongStage>& stages, const std::vector<std::string>& not_judged,
+                          Repaired to, const std::string& words) {
+        one.all = AllMistakes{stages, not_judged, to, 0, 0, ""};
+        const std::string text = divergence_text(one);
+        INFO(text);
+        CHECK(text.find("\n  " + words + "\n") != std::string::npos);
+    };
+    const WrongStage p2c{"layer.0.p2c", named, {}, "", ""}, ffn{"layer.0.ffn", nameless, {}, "", ""},
+        last{"layer.1.output", nameless, {}, "", ""};
+    says({p2c}, {}, Repaired::yes, "right once this is repaired: yes");
+    says({p2c, ffn}, {}, Repaired::no, "right once what has a name is repaired: no, layer.0.ffn is wrong by itself");
+    says({p2c, ffn, last}, {}, Repaired::no,
+         "right once what has a name is repaired: no, layer.0.ffn is wrong by itself, and 1 more");
+    says({p2c, ffn}, {"mlm.logits", "mlm.loss"}, Repaired::no,
+         "right once what has a name is repaired: no, layer.0.ffn is wrong by itself; besides, nobody can say what "
+         "mlm.logits follows from (and 1 more)");
+    says({ffn}, {}, Repaired::no, "every other stage is right, or follows from it");
+    says({ffn, last}, {}, Repaired::no, "every other stage is right, or follows from these");
+    says({ffn}, {"mlm.logits"}, Repaired::no, "nobody can say what mlm.logits follows from");
+    says({p2c}, {"mlm.logits"}, Repaired::unknown,
+         "right once this is repaired: unknown, nobody can say what mlm.logits follows from");
+}
+
 TEST_CASE("report: a terminal shows levels, the first divergence, the mistake and what to do next", "[kit]") {
     const std::string text = report_text(paper_port(), false);
     INFO(text);

@@ -136,6 +136,30 @@ std::string found_again(const AllMistakes& all, const std::string& first_at) {
     return count > kMost ? names + " and " + std::to_string(count - kMost) + " more stages" : names;
 }
 
+/// What a repair of all that was found would leave; `several` mistakes were found.
+std::string after_repair(const AllMistakes& all, bool several) {
+    std::vector<std::string> unexplained;
+    for (const WrongStage& stage : all.stages)
+        if (!stage.explained() && !stage.diagnosis.follows) unexplained.push_back(stage.stage);
+    std::string unknown;
+    if (!all.not_judged.empty()) unknown = "nobody can say what " + all.not_judged.front() + " follows from";
+    if (all.not_judged.size() > 1) unknown += " (and " + std::to_string(all.not_judged.size() - 1) + " more)";
+    const bool no = all.repaired == Repaired::no;
+    if (no && unexplained.size() == all.stages.size())
+        return unknown.empty()
+                   ? std::string("every other stage is right, or follows from ") + (several ? "these" : "it")
+                   : unknown;
+    std::string text =
+        std::string("right once ") + (several ? "these are" : "this is") + " repaired: " + repaired_word(all.repaired);
+    if (no)
+        text = "right once what has a name is repaired: no, " + unexplained.front() + " is wrong by itself" +
+               (unexplained.size() > 1 ? ", and " + std::to_string(unexplained.size() - 1) + " more" : "");
+    const WrongStage& first = all.stages.front();
+    if (first.diagnosis.follows && all.doubt.empty()) text += ", what is wrong lies before " + first.stage;
+    if (!unknown.empty()) text += (no ? "; besides, " : ", ") + unknown;
+    return text;
+}
+
 /// Every stage that is wrong by itself after the first, and what a repair of all would leave.
 std::string all_mistakes(const AllMistakes& all) {
     std::string text;
@@ -148,14 +172,7 @@ std::string all_mistakes(const AllMistakes& all) {
         if (all.stages[n].first_at.empty())
             behind += named_behind(all.stages[n], found_again(all, all.stages[n].stage));
     if (!behind.empty()) text += "  after it, judged by what the candidate itself reports:\n" + behind;
-    text += std::string("  right once ") + (several ? "these are" : "this is") +
-            " repaired: " + repaired_word(all.repaired);
-    if (first.diagnosis.follows && all.doubt.empty()) text += ", what is wrong lies before " + first.stage;
-    if (!all.not_judged.empty())
-        text += std::string(all.repaired == Repaired::no ? "; besides, nobody" : ", nobody") + " can say what " +
-                all.not_judged.front() + " follows from";
-    if (all.not_judged.size() > 1) text += " (and " + std::to_string(all.not_judged.size() - 1) + " more)";
-    return text + "\n";
+    return text + "  " + after_repair(all, several) + "\n";
 }
 
 /// A stage after all layers.
