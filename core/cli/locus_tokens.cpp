@@ -36,7 +36,8 @@ int main(int argc, char** argv) {
         }
         std::vector<std::vector<std::string>> rows = {{"position", "id", "piece"}};
         for (std::size_t t = 0; t < tokens.ids.size(); ++t)
-            rows.push_back({std::to_string(t), std::to_string(tokens.ids[t]), tokens.pieces[t]});
+            rows.push_back({std::to_string(t), std::to_string(tokens.ids[t]),
+                            tokens.pieces[t] + (tokens.behind[t].empty() ? "" : " for " + tokens.behind[t])});
         std::cout << text_table(rows, {true, true, false});
         return 0;
     });

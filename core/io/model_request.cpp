@@ -133,6 +133,7 @@ void join_behind_masks(Tokens& tokens, const std::string& text, const Tokenizer&
             tokens.ids.erase(tokens.ids.begin() + mark);
             tokens.pieces.erase(tokens.pieces.begin() + mark);
             tokens.special.erase(tokens.special.begin() + mark);
+            tokens.behind.erase(tokens.behind.begin() + mark);
         }
         at = text.find(mask, behind);
     }

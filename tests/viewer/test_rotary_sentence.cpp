@@ -29,6 +29,16 @@ TEST_CASE("rotary sentence: the rope page opens on a head that looks one token b
     CHECK(sentence.query(state.layer, state.head, state.query).size() == sentence.sizes().head_width);
 }
 
+TEST_CASE("rotary sentence: a word that the vocabulary lacks stands before the piece that is read in its place",
+          "[viewer][rope]") {
+    ModelChoice choice = State().choices.roformer;
+    choice.text = "a z\u044f [MASK] \u6f22.";
+    CHECK(rotary(choice).words() ==
+          std::vector<std::string>{"[CLS]", "a", "z\u044f [UNK]", "[MASK]", "\u6f22 [UNK]", ".", "[SEP]"});
+    choice.tokens = "2,1,3";
+    CHECK(rotary(choice).words() == std::vector<std::string>{"[CLS]", "[UNK]", "[SEP]"});
+}
+
 TEST_CASE("rotary sentence: every head's scores and attention are the stages of the model's own pass",
           "[viewer][rope][law]") {
     ModelChoice padded = State().choices.roformer;

@@ -421,6 +421,21 @@ TEST_CASE("screens: numbers that would touch are not written", "[viewer][screens
                               {{"assert", {{"text", "\u22129.7"}}}}}));
 }
 
+TEST_CASE("screens: a word that the vocabulary lacks is read, and what the model reads for it where there is room",
+          "[viewer][screens]") {
+    if (skipped()) return;
+    const TemporaryFolder folder;
+    play(folder, Json::array({{{"page", "transformer-xl"}},
+                              {{"set", "memory.text=the dragon went to the castle ."}},
+                              {{"assert", {{"text", "castle <unk> . \u2026"}}}},  // in the column
+                              {{"assert", {{"no_text", "castle <\u2026"}}}},      // on the tape is no room for it
+                              {{"assert", {{"no_text", "castle \u2026"}}}},
+                              {{"page", "rope"}},
+                              {{"set", "rope.text=\u6f22 opened beside the [MASK]."}},
+                              {{"set", "rope.query=1"}},
+                              {{"assert", {{"text", "\u6f22 [UNK]"}}}}}));
+}
+
 TEST_CASE("screens: a steep curve is drawn whole, to its tip and back", "[viewer][screens]") {
     if (skipped()) return;
     const TemporaryFolder folder;

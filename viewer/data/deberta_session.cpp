@@ -165,7 +165,7 @@ void DebertaSession::name_tokens(Answer& answer, const ModelInput& input) const 
         const std::string shown = display_piece(piece);
         const bool special = !known.special.empty() ? known.special[at]
                                                     : piece.size() > 2 && piece.front() == '[' && piece.back() == ']';
-        answer.labels.push_back(label_of_piece(tokenizer(), id, piece));
+        answer.labels.push_back(label_of_piece(tokenizer(), id, known.pieces.empty() ? piece : known.text(at)));
         answer.unknown.push_back(!unknown_name(tokenizer(), id).empty());
         answer.behind.emplace_back();
         answer.continues.push_back(tokenizer() && !special && t > 0 && shown == piece && !answer.special.back());

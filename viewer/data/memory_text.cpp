@@ -33,7 +33,7 @@ MemoryText::MemoryText(std::shared_ptr<const ModelSession> opened, const ModelCh
     : opened_(std::move(opened)) {
     const ModelInput input = opened_->input_of(choice);
     tokens_ = input.tokens.values();
-    words_ = opened_->words_of(input);
+    words_ = opened_->words_of(choice, input);
     LOCUS_CHECK(!tokens_.empty(), "the text is empty, expected at least one word");
     const Index known = sizes().words;
     for (const std::int64_t id : tokens_)

@@ -98,9 +98,15 @@ ModelInput ModelSession::input_of(const std::string& text, const std::string& to
     return prepare_input(by_ids, checkpoint_.folder, model_->family(), model_->input_names()).segments.front();
 }
 
-std::vector<std::string> ModelSession::words_of(const ModelInput& input) const {
+std::vector<std::string> ModelSession::words_of(const ModelChoice& choice, const ModelInput& input) const {
     std::vector<std::string> words;
-    for (const std::int64_t id : input.tokens.values()) words.push_back(word_of(id));
+    if (choice.tokens.empty()) {
+        const Tokens tokens = encode_text(choice.text, *tokenizer_, model_->family());  // as the input was made
+        for (std::size_t t = 0; t < tokens.ids.size(); ++t)
+            words.push_back(label_of_piece(tokenizer(), tokens.ids[t], tokens.text(t)));
+    } else {
+        for (const std::int64_t id : input.tokens.values()) words.push_back(word_of(id));
+    }
     return words;
 }
 

@@ -35,8 +35,8 @@ public:
     /// Throws Error(usage) for an empty text or a damaged list, Error(unsupported) for a text without a tokenizer.
     ModelInput input_of(const std::string& text, const std::string& tokens, const std::string& mask) const;
     ModelInput input_of(const ModelChoice& choice) const { return input_of(choice.text, choice.tokens, choice.mask); }
-    /// One per token, as a person reads them; numbers where there is no tokenizer.
-    std::vector<std::string> words_of(const ModelInput& input) const;
+    /// One per token of input_of(choice), as label_of_piece has them; numbers where there is no tokenizer.
+    std::vector<std::string> words_of(const ModelChoice& choice, const ModelInput& input) const;
     std::string word_of(std::int64_t id) const { return readable_piece(tokenizer(), id); }
 
 protected:

@@ -72,7 +72,7 @@ PermutationSentence::PermutationSentence(std::shared_ptr<const ModelSession> ope
     : opened_(std::move(opened)), built_in_(choice == ModelChoices().xlnet) {
     const ModelInput input = opened_->input_of(choice);
     tokens_ = input.tokens.values();
-    words_ = opened_->words_of(input);
+    words_ = opened_->words_of(choice, input);
     LOCUS_CHECK(!tokens_.empty(), "the text is empty, expected at least one word");
     const Index known = sizes().words;
     for (const std::int64_t id : tokens_)

@@ -8,7 +8,7 @@ namespace locus {
 RotarySentence::RotarySentence(std::shared_ptr<const ModelSession> opened, const ModelChoice& choice)
     : opened_(std::move(opened)) {
     const ModelInput input = opened_->input_of(choice);
-    words_ = opened_->words_of(input);
+    words_ = opened_->words_of(choice, input);
     trace_ = opened_->model().forward({input}, Dialect::official,
                                       StageFilter("rotary.sin,rotary.cos,layer.*.q,layer.*.k,layer.*.v"));
     angles_ = {trace_.at("rotary.sin").as<float>().rows(), trace_.at("rotary.cos").as<float>().rows()};

@@ -48,7 +48,7 @@ void name_tokens(TrainingLook& look, const Tokens& tokens, const std::string& ma
         const auto at = std::find(look.masks.begin(), look.masks.end(), static_cast<Index>(t));
         const bool stands_in =
             at != look.masks.end() && look.hidden[static_cast<std::size_t>(at - look.masks.begin())] >= 0;
-        const std::string label = label_of_piece(tokenizer, tokens.ids[t], piece);
+        const std::string label = label_of_piece(tokenizer, tokens.ids[t], tokens.text(t));
         sentence.labels.push_back(stands_in ? mask : label);
         sentence.unknown.push_back(!stands_in && !unknown_name(tokenizer, tokens.ids[t]).empty());
         sentence.behind.push_back(stands_in ? label : std::string());

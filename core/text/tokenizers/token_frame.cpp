@@ -101,6 +101,7 @@ void add(Tokens& tokens, const Piece& piece) {
     tokens.ids.push_back(piece.id);
     tokens.pieces.push_back(piece.text);
     tokens.special.push_back(piece.special);
+    tokens.behind.push_back(piece.behind);
 }
 
 void add(Tokens& tokens, const SpecialToken& token) { add(tokens, Piece{token.id, token.name, token.special}); }

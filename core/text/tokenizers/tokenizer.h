@@ -14,6 +14,10 @@ struct Tokens {
     std::vector<std::int64_t> ids;    // with the special tokens the model wants
     std::vector<std::string> pieces;  // one per id; "▁" or "Ġ" marks the start of a word, "##" a piece inside one
     std::vector<bool> special;        // [CLS], [SEP], [MASK], ...
+    std::vector<std::string> behind;  // the word that "[UNK]" stands for, where the piece does not say it; else empty
+
+    /// The piece, or the word behind it.
+    const std::string& text(std::size_t n) const { return behind[n].empty() ? pieces[n] : behind[n]; }
 };
 
 class Tokenizer {

@@ -17,6 +17,7 @@ struct Piece {
     std::int64_t id = 0;
     std::string text;
     bool special = false;
+    std::string behind = {};  // the word that an unknown piece stands for, where `text` is the name of that piece
 };
 
 /// Cuts one word (whatever a pre-tokenizer calls a word) into pieces of a vocabulary: BPE, WordPiece, Unigram.

@@ -14,7 +14,7 @@ void WordPieceModel::cut(const std::string& word, std::vector<Piece>& pieces) co
     std::vector<std::size_t> ends;  // of its characters
     for (std::size_t at = 0; at < word.size() && ends.size() <= longest_; ends.push_back(at)) next_character(word, at);
     if (ends.size() > longest_) {
-        pieces.push_back(unknown_);
+        pieces.push_back({unknown_.id, unknown_.text, unknown_.special, word});
         return;
     }
     std::vector<Piece> found;
@@ -30,7 +30,7 @@ void WordPieceModel::cut(const std::string& word, std::vector<Piece>& pieces) co
             }
         }
         if (last <= first) {
-            pieces.push_back(unknown_);
+            pieces.push_back({unknown_.id, unknown_.text, unknown_.special, word});
             return;
         }
         begin = ends[last - 1];
@@ -129,7 +129,8 @@ public:
 private:
     void add_known(std::string_view word, std::vector<Piece>& pieces) const {
         const auto id = vocabulary_.find(word);
-        pieces.push_back(id ? Piece{*id, std::string(word)} : unknown_);
+        pieces.push_back(id ? Piece{*id, std::string(word)}
+                            : Piece{unknown_.id, unknown_.text, unknown_.special, std::string(word)});
     }
 
     void add_word(std::string_view word, std::vector<Piece>& pieces) const {

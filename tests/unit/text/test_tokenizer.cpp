@@ -205,6 +205,8 @@ TEST_CASE("tokenizer: the class of the config decides, and a strange one is refu
     const Folder words, pieces;
     words.with("vocab.txt", "<unk>\n<eos>\na\n").with("config.json", R"({"model_type": "transfo-xl"})");
     CHECK(words.open()->encode("a b").pieces == Pieces{"<eos>", "a", "<unk>"});
+    CHECK(words.open()->encode("a b").behind == Pieces{"", "", "b"});
+    CHECK(words.open()->encode("a b").text(2) == "b");
     pieces.with("vocab.txt", kBertVocab).with("tokenizer_config.json", R"({"tokenizer_class": "BertTokenizerFast"})");
     CHECK(pieces.with("config.json", R"({"model_type": "transfo-xl"})").open()->encode("ab").ids == Ids{2, 5, 6, 3});
 }
@@ -237,6 +239,7 @@ TEST_CASE("tokenizer: RoBERTa's and BERT's frames, Transformer-XL without paddin
     CHECK(words->frame() == std::pair<std::size_t, std::size_t>{1, 0});
     CHECK(words->encode("\"tom, (susan)!").pieces ==
           Pieces{"<eos>", "<unk>", "tom", ",", "<unk>", "susan", "<unk>", "<unk>"});
+    CHECK(words->encode("\"tom, (susan)!").behind == Pieces{"", "\"", "", "", "(", "", ")", "!"});
     CHECK(words->encode("...").pieces == Pieces{"<eos>", ".", ".", "."});
     CHECK(words->encode("TOM").ids == Ids{1, 0});
     const Folder lower;
