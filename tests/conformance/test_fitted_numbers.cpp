@@ -8,6 +8,7 @@
 #include "core/positions/offset_bias.h"
 #include "core/positions/rope_scaling.h"
 #include "tests/conformance/toy/mutation.h"
+#include "tests/conformance/toy/recorded_ranges.h"
 #include "tests/conformance/toy/toy_port.h"
 #include "tests/files.h"
 #include "tests/oracle_cases.h"
@@ -92,6 +93,31 @@ TEST_CASE("fitted numbers: a head that reads the checkpoint's second output matr
     CHECK(comparison.first()->name == "mlm.logits");
     check_name(diagnose({reference, port, model, segments, Dialect::hf}, comparison, *comparison.first()), 112,
                "another matrix of the checkpoint");
+}
+
+TEST_CASE("fitted numbers: an eps of the norms that is not listed is told in every family", "[kit][fitted]") {
+    const std::vector<std::pair<std::string, std::string>> cases = {{"hf_deberta_v1", "embeddings.output"},
+                                                                    {"hf_roformer", "embeddings.output"},
+                                                                    {"txl_basic", "segment.0.layer.0.attention"},
+                                                                    {"hf_xlnet_bi", "layer.0.attention"}};
+    for (const auto& [name, stage] : cases) {
+        const fs::path folder = kOracle / name;
+        const toy::Range range = toy::range_of({folder, folder / "model", read_json(folder / "case.json")});
+        toy::ToyOptions options;
+        options.hugging_face = range.hugging_face;
+        options.injected = toy::Injection{40, 7};
+        const Trace port = toy::run_toy<float>(range.model_folder, range.segments, options);
+        const Comparison comparison = compare(range.recorded, port);
+        INFO(name);
+        REQUIRE(comparison.first());
+        CHECK(comparison.first()->name == stage);
+        const Dialect dialect = range.hugging_face ? Dialect::hf : Dialect::official;
+        const Diagnosis said =
+            diagnose({range.recorded, port, range.model, range.segments, dialect}, comparison, *comparison.first());
+        for (const Explanation& each : said.judged)
+            if (each.mistake == 40) UNSCOPED_INFO(each.how << " leaves " << each.residual << " of " << each.allowed);
+        check_name(said, 40, "an eps of its own: eps 0.00025");
+    }
 }
 
 TEST_CASE("fitted numbers: the attention factor of YaRN is named where it is left out, and where it is applied",

@@ -145,11 +145,11 @@ TEST_CASE("mistaken pass: toy ports in plain loops dump the very same, down to t
         if (mistake.number == 72 && known.injected.variant == 2) continue;
         // A random mask is read off the candidate; a whole pass made of formulas has none.
         if (mistake.number == 37 && known.injected.variant >= 2) continue;
-        // Nor has it a base, a factor or a matrix that only the candidate shows.
+        // Nor has it an eps, a base, a factor or a matrix that only the candidate shows.
         const std::set<int> measured = {108, 109, 112};
         const int variant = known.injected.variant;
-        if (measured.contains(mistake.number) || (mistake.number == 89 && variant >= 2) ||
-            (mistake.number == 90 && variant >= 2))
+        if (measured.contains(mistake.number) || (mistake.number == 40 && variant == 7) ||
+            (mistake.number == 89 && variant >= 2) || (mistake.number == 90 && variant >= 2))
             continue;
         const bool found = std::any_of(mistake.variants.begin(), mistake.variants.end(), [&](const Variant& way) {
             const auto pass = pass_with(right, way);

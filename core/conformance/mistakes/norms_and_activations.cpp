@@ -2,6 +2,7 @@
 // embeddings.
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "core/conformance/formulas/deberta.h"
 #include "core/conformance/formulas/layers.h"
@@ -209,18 +210,32 @@ Tensor<double> output(const Replay& at, const Divisor& divisor) {
     return values;
 }
 
+Tensor<double> after_attention(const Replay& at, const Divisor& divisor) {
+    return of_layer(at, attention_sum(at, at("x_q")), attention_norm_of(at), divisor);
+}
+
+/// A stage that ends in a norm, what it is made of, and its values by another divisor.
+struct NormedStage {
+    std::string stem;
+    std::vector<std::string> inputs;
+    Tensor<double> (*by)(const Replay& at, const Divisor& divisor);
+};
+
+const std::vector<NormedStage>& normed_stages() {
+    static const std::vector<NormedStage> stages = {
+        {"/embeddings.output", {"/embeddings.word"}, embeddings},
+        {"/relative.table", {}, table},
+        {"attention", {"context", "x_q"}, after_attention},
+        {"output_before_conv", {"ffn", "attention"}, plain_output},
+        {"output", {"ffn", "attention", "output_before_conv", "conv_act"}, output}};
+    return stages;
+}
+
 Variant variant(std::string how, const Divisor& divisor) {
-    return {
-        std::move(how),
-        {{"/embeddings.output", {"/embeddings.word"}, [=](const Replay& at) { return embeddings(at, divisor); }},
-         {"/relative.table", {}, [=](const Replay& at) { return table(at, divisor); }},
-         {"attention",
-          {"context", "x_q"},
-          [=](const Replay& at) { return of_layer(at, attention_sum(at, at("x_q")), attention_norm_of(at), divisor); }},
-         {"output_before_conv", {"ffn", "attention"}, [=](const Replay& at) { return plain_output(at, divisor); }},
-         {"output", {"ffn", "attention", "output_before_conv", "conv_act"}, [=](const Replay& at) {
-              return output(at, divisor);
-          }}}};
+    Variant way{std::move(how), {}};
+    for (const NormedStage& stage : normed_stages())
+        way.formulas.push_back({stage.stem, stage.inputs, [=](const Replay& at) { return stage.by(at, divisor); }});
+    return way;
 }
 
 /// The same in one place alone: some norms of a port may take another eps than the rest.
@@ -251,6 +266,81 @@ Divisor with_eps(double eps) {
 constexpr std::pair<const char*, double> kOtherEps[] = {{"eps 1e-12", 1e-12}, {"eps 1e-7", 1e-7}, {"eps 1e-6", 1e-6},
                                                         {"eps 1e-5", 1e-5},   {"eps 1e-3", 1e-3}, {"eps 0.02", 0.02}};
 
+/// A normed stage row by row: scaled / sqrt(variance + eps) + shift.
+struct NormedRows {
+    Matrix<double> scaled, shift;
+    std::vector<double> variances;  // empty where the model has no norm in this place
+    Shape shape;
+};
+
+NormedRows normed_rows(const Replay& at, const NormedStage& stage) {
+    NormedRows rows;
+    const Tensor<double> whole = stage.by(at, {[&](double variance, double, double) {
+                                              rows.variances.push_back(variance);
+                                              return 1.0;
+                                          }});
+    const Tensor<double> half = stage.by(at, {[](double, double, double) { return 2.0; }});
+    if (!rows.variances.empty() && static_cast<Index>(rows.variances.size()) != whole.rows().rows())
+        throw NotEnough{"a norm for every row"};
+    rows.shape = whole.shape();
+    rows.scaled = 2 * (whole.rows() - half.rows());
+    rows.shift = whole.rows() - rows.scaled;
+    return rows;
+}
+
+/// The eps that the candidate's row of the least variance, where eps matters most, was divided with.
+double fitted_eps(const Replay& at, const NormedStage& stage, const NormedRows& rows) {
+    const Tensor<double>* found = at.claimed(stage.stem);
+    if (!found || found->shape() != rows.shape) throw NotEnough{"the candidate's own rows"};
+    Index least = -1;
+    for (Index n = 0; n < rows.scaled.rows(); ++n)
+        if (rows.scaled.row(n).squaredNorm() > 0 &&  // what the mask hides is 0
+            (least < 0 ||
+             rows.variances[static_cast<std::size_t>(n)] < rows.variances[static_cast<std::size_t>(least)]))
+            least = n;
+    if (least < 0) throw NotEnough{"a row that is not hidden"};
+    const auto scaled = rows.scaled.row(least);
+    const double factor = scaled.dot(found->rows().row(least) - rows.shift.row(least)) / scaled.squaredNorm();
+    const double eps = 1 / (factor * factor) - rows.variances[static_cast<std::size_t>(least)];
+    if (!(factor > 0) || !(eps >= 0)) throw NotEnough{"a row divided with an eps"};
+    return eps;
+}
+
+Tensor<double> by_fitted_eps(const Replay& at, const NormedStage& stage) {
+    const NormedRows rows = normed_rows(at, stage);
+    if (rows.variances.empty()) return at.right(stage.stem);
+    const double eps = fitted_eps(at, stage, rows);
+    Tensor<double> values(rows.shape);
+    for (Index n = 0; n < rows.scaled.rows(); ++n)
+        values.rows().row(n) =
+            rows.scaled.row(n) / std::sqrt(rows.variances[static_cast<std::size_t>(n)] + eps) + rows.shift.row(n);
+    return values;
+}
+
+/// "eps 0.0001", of the first normed stage of this scope whose eps is not the right one.
+std::string measured_eps(const Replay& at) {
+    for (const NormedStage& stage : normed_stages()) {
+        if (stage.stem.starts_with("/") != at.scope().empty() || !at.claimed(stage.stem)) continue;
+        const NormedRows rows = normed_rows(at, stage);
+        if (rows.variances.empty()) continue;
+        const double eps = fitted_eps(at, stage, rows), right = norm_eps_of(at);
+        if (std::abs(eps - right) <= 0.1 * right) continue;
+        char text[32];
+        std::snprintf(text, sizeof text, "eps %.3g", eps);
+        return text;
+    }
+    throw NotEnough{"a stage that was divided with another eps"};
+}
+
+/// An eps that is not listed, one for each stage.
+Variant eps_of_its_own() {
+    Variant way{"an eps of its own", {}};
+    for (const NormedStage& stage : normed_stages())
+        way.formulas.push_back({stage.stem, stage.inputs, [=](const Replay& at) { return by_fitted_eps(at, stage); }});
+    way.measured = measured_eps;
+    return way;
+}
+
 std::vector<Variant> eps_and_variance() {
     std::vector<Variant> all;
     for (const auto& [how, eps] : kOtherEps) all.push_back(variant(how, with_eps(eps)));
@@ -269,6 +359,7 @@ std::vector<Variant> eps_and_variance() {
             if (one.stems.front() != "/relative.table" ||
                 eps != 1e-7)  // DeBERTa alone has one, and 1e-7 is right there
                 all.push_back(std::move(one));
+    all.push_back(eps_of_its_own());
     return all;
 }
 

@@ -77,6 +77,7 @@ std::vector<InjectedMistake> score_mistakes() {
         {{40, 4}, {kD, kR, kT, kX}, "variance over D - 1", kNormed, ""},
         {{40, 5}, {kD, kR, kT, kX}, "eps 1e-3", kNormed, ""},
         {{40, 6}, {kD, kR, kT, kX}, "eps 1e-6", kNormed, "", true},
+        {{40, 7}, {kD, kR, kT, kX}, "eps 2.5e-4, a number of its own", kNormed, ""},
         {{41, 0}, {kD}, "the table's norm missing", {"relative.table"}, ""},
         {{41, 1}, {kD}, "a norm on a table that has none", {"relative.table"}, ""},
         {{41, 2}, {kD}, "the table normed once more in every layer", {"q_r", "k_r"}, ""},
