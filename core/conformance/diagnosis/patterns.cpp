@@ -79,6 +79,15 @@ std::optional<std::string> in_half_precision(const Evidence& evidence, const Com
            " explains: computed or saved in " + dtype;
 }
 
+/// Keys that stand before the first query: what a Transformer-XL or an XLNet remembers.
+Index memory_of(const Evidence& evidence, const std::string& stage, const Tensor<double>& values) {
+    const std::optional<Family> family = known_family(evidence);
+    const bool remembers =
+        family ? *family == Family::transformer_xl || *family == Family::xlnet : stage.starts_with("segment.");
+    if (!remembers || values.rank() < 2) return 0;
+    return std::max<Index>(0, values.extent(values.rank() - 1) - values.extent(values.rank() - 2));
+}
+
 }  // namespace
 
 std::string describe_difference(const Evidence& evidence, const StageVerdict& verdict) {
@@ -87,7 +96,7 @@ std::string describe_difference(const Evidence& evidence, const StageVerdict& ve
     const Tensor<double> right = widened(*stage), found = widened(*evidence.candidate.at(verdict.name));
     if (right.shape() != found.shape()) return verdict.reason;
     if (const auto other = another_stage(evidence, verdict)) return *other;
-    const Compared compared{right, found, verdict.allowed, stage->axes};
+    const Compared compared{right, found, verdict.allowed, stage->axes, memory_of(evidence, verdict.name, right)};
     const auto segment = static_cast<std::size_t>(segment_of(verdict.name));
     const ModelInput* input = segment < evidence.segments.size() ? &evidence.segments[segment] : nullptr;
     if (const auto values = pattern_of_values(compared)) return *values + scale_taken(evidence, verdict.name, compared);

@@ -19,6 +19,7 @@ struct Compared {
     const Tensor<double>& found;
     double allowed = 0;
     std::vector<std::string> axes;
+    Index memory = 0;                     // keys before the first query: a pair's distance is memory + i - j
     std::vector<bool> may_be_wrong = {};  // by flat index: cells that can differ at all; empty: every one
 
     /// |found - right| is outside; so is NaN.

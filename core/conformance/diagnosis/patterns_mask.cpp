@@ -1,6 +1,7 @@
 // A mask that no mistake of the catalogue makes, read off the zeros of the stage.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <vector>
 
@@ -27,13 +28,22 @@ struct Masks {
     Pairs hidden, visible;
 };
 
-/// Where the zeros of the two stages differ by more than what is allowed.
+/// The smallest size of a value that is not 0.
+double least_size(const Tensor<double>& values) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const double value : values.values())
+        if (value != 0) least = std::min(least, std::abs(value));
+    return least;
+}
+
+/// Where the zeros of the two stages differ by more than what is allowed, or than what rounding to 0 explains.
 Masks masks_of(const Compared& at) {
+    const double least_found = least_size(at.found), least_right = least_size(at.right);
     Masks masks;
     for (Index n = 0; n < at.right.size(); ++n) {
         const bool hidden = at.found[n] == 0, should_be = at.right[n] == 0;
-        masks.hidden.add(hidden && !should_be && at.wrong(n), !should_be);
-        masks.visible.add(!hidden && should_be && at.wrong(n), should_be);
+        masks.hidden.add(hidden && !should_be && (at.wrong(n) || std::abs(at.right[n]) > least_found), !should_be);
+        masks.visible.add(!hidden && should_be && (at.wrong(n) || std::abs(at.found[n]) > least_right), should_be);
     }
     return masks;
 }
@@ -78,7 +88,7 @@ std::string sentence_of(const Pairs& pairs, const std::string& words, const Comp
     if (pairs.count == static_cast<Index>(all)) return "all " + said;
     Tensor<double> none(at.right.shape()), chosen(at.right.shape());
     for (Index n = 0; n < chosen.size(); ++n) chosen[n] = pairs.chosen[static_cast<std::size_t>(n)];
-    if (const auto cells = wrong_cells({none, chosen, 0.5, at.axes, pairs.possible}, input))
+    if (const auto cells = wrong_cells({none, chosen, 0.5, at.axes, at.memory, pairs.possible}, input))
         return said + " (" + cells->what + cells->rest + ")";
     return said + (pairs.count == 1 ? ", " : ", the first ") + place(pairs.first, at.right.shape());
 }
@@ -91,7 +101,10 @@ std::optional<std::string> pattern_of_mask(const Compared& at, const std::string
     const bool probabilities = stem != "bd";
     if (probabilities && !are_probabilities(at)) return std::nullopt;
     const Masks masks = masks_of(at);
-    if (masks.hidden.count + masks.visible.count == 0) return std::nullopt;
+    const auto differs = [&](Index n) { return at.wrong(n) && (at.found[n] == 0) != (at.right[n] == 0); };
+    bool any = false;
+    for (Index n = 0; n < at.right.size() && !any; ++n) any = differs(n);
+    if (!any) return std::nullopt;
     std::string sentence = "another mask: ";
     if (masks.hidden.count) sentence += sentence_of(masks.hidden, "hidden that should be visible", at, input);
     if (masks.hidden.count && masks.visible.count) sentence += ", and ";

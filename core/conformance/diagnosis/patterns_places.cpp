@@ -174,36 +174,43 @@ std::string in_heads(const Map& map) {
     return std::string(" in head") + (hit.size() == 1 ? " " : "s ") + listed({hit.begin(), hit.end()});
 }
 
+/// "pairs with i < j"; with a memory of M keys before the text "pairs with M + i - j <= -1".
+std::string pairs_so_far(bool past, bool future, Index nearest, bool memory) {
+    const std::string number = std::to_string(nearest), distance = memory ? "M + i - j" : "i - j";
+    if (past && future)
+        return nearest == 1 && !memory ? "pairs off the diagonal" : "pairs with |" + distance + "| >= " + number;
+    if (memory) return "pairs with " + distance + (past ? " >= " : " <= -") + number;
+    if (nearest > 1) return (past ? "pairs with i - j >= " : "pairs with j - i >= ") + number;
+    return std::string("pairs with i ") + (past ? ">" : "<") + (nearest == 0 ? "= j" : " j");
+}
+
 Cells distances(const Map& map) {
     if (!map.at.has_pairs() || map.wrong().empty()) return std::nullopt;
-    const auto offset = [&](Index n) { return n / map.at.last() % map.at.before_last() - n % map.at.last(); };
+    const Index keys = map.at.last(), queries = map.at.before_last(), memory = map.at.memory;
+    const auto offset = [&](Index n) { return memory + n / keys % queries - n % keys; };
     Index nearest = map.at.right.size();
     bool past = false, future = false;
-    const Index most_before = map.at.last() - 1;  // keys after the query: offsets from -(Tk - 1) on
+    const Index lowest = memory + 1 - keys;  // of the first query and the last key
     std::set<Index> offsets;
-    for (const Index p :
-         map.hit(most_before + map.at.before_last(), [&](Index n) { return offset(n) + most_before; })) {
-        const Index here = p - most_before;
+    for (const Index p : map.hit(keys + queries - 1, [&](Index n) { return offset(n) - lowest; })) {
+        const Index here = p + lowest;
         nearest = std::min(nearest, std::abs(here));
         past = past || here > 0;
         future = future || here < 0;
         offsets.insert(here);
     }
-    const std::string heads = in_heads(map), number = std::to_string(nearest);
     const bool both = past && future;
     const auto at_least_so_far = [&](Index n) {
         return (both ? std::abs(offset(n)) : past ? offset(n) : -offset(n)) >= nearest;
     };
-    if ((nearest > 0 || past != future) && map.are_where_seen(at_least_so_far)) {
-        if (both) return WrongCells{nearest == 1 ? "pairs off the diagonal" : "pairs with |i - j| >= " + number, heads};
-        if (nearest > 1) return WrongCells{(past ? "pairs with i - j >= " : "pairs with j - i >= ") + number, heads};
-        const std::string sign = std::string(past ? " >" : " <") + (nearest == 0 ? "= " : " ");
-        return WrongCells{"pairs with i" + sign + "j", heads};
-    }
+    if ((nearest > 0 || past != future) && map.are_where_seen(at_least_so_far))
+        return WrongCells{pairs_so_far(past, future, nearest, memory > 0), in_heads(map)};
     constexpr std::size_t kMostOffsets = 12;
-    if (offsets.size() <= kMostOffsets && static_cast<Index>(offsets.size()) * 2 < map.at.last() &&
+    if (offsets.size() <= kMostOffsets && static_cast<Index>(offsets.size()) * 2 < keys &&
         map.are_where_seen([&](Index n) { return offsets.contains(offset(n)); }))
-        return WrongCells{"pairs with i - j = " + listed({offsets.begin(), offsets.end()}), heads};
+        return WrongCells{std::string("pairs with ") + (memory > 0 ? "M + " : "") +
+                              "i - j = " + listed({offsets.begin(), offsets.end()}),
+                          in_heads(map)};
     return std::nullopt;
 }
 
