@@ -179,7 +179,7 @@ std::string pairs_so_far(bool past, bool future, Index nearest, bool memory) {
     const std::string number = std::to_string(nearest), distance = memory ? "M + i - j" : "i - j";
     if (past && future)
         return nearest == 1 && !memory ? "pairs off the diagonal" : "pairs with |" + distance + "| >= " + number;
-    if (memory) return "pairs with " + distance + (past ? " >= " : " <= -") + number;
+    if (memory) return "pairs with " + distance + (past ? " >= " : nearest > 0 ? " <= -" : " <= ") + number;
     if (nearest > 1) return (past ? "pairs with i - j >= " : "pairs with j - i >= ") + number;
     return std::string("pairs with i ") + (past ? ">" : "<") + (nearest == 0 ? "= j" : " j");
 }
