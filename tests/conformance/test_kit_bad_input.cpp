@@ -250,6 +250,11 @@ TEST_CASE("kit bad input: wrong usage", "[kit]") {
     CHECK(run("locus-kit", {"--help"}).status == 0);
     CHECK(run("locus-kit", {"check", "--help"}).status == 0);
     check_refusal(check({"--run", "exit 3; :"}), 3, {"ended with status 3"});
+    const Outcome missing = check({"--run", "no-such-port"});
+    INFO(missing.err);  // the shell's own line stands before ours
+    CHECK(missing.status == 3);
+    CHECK(missing.err.find("no-such-port: the shell cannot start it, it ended with status 127") != std::string::npos);
+    CHECK(missing.out.empty());  // no other case was tried
     check_refusal(check({"--run", ":"}), 3, {"holds no dump of any case"});
 }
 

@@ -59,7 +59,29 @@ std::size_t count_of(const std::string& text, const std::string& part) {
     return count;
 }
 
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
 }  // namespace
+
+TEST_CASE("report: dumps that could not be read for one reason are said once", "[kit]") {
+    Report report = paper_port();
+    const auto refuse = [&](const std::string& id, const std::string& why) {
+        CaseReport& one = report.cases.emplace_back();
+        one.id = id;
+        one.verdict = Verdict::fail;
+        one.refusal = id + ": " + why;
+    };
+    for (const char* id : {"L0/a", "L0/b", "L0/c", "L0/d", "L0/e"})
+        refuse(id, std::string("port: ended with status 1 for the case /kit/") + id);
+    refuse("L0/f", "port: ended with status 2 for the case /kit/L0/f");
+    const std::string text = report_text(report, false);
+    INFO(text);
+    CHECK(holds(text,
+                "\nL0/a  FAIL\n  L0/a: port: ended with status 1 for the case /kit/L0/a\n"
+                "  the same for 4 more: L0/b, L0/c, L0/d, ...\n\nL0/f  FAIL\n"));
+    CHECK(count_of(text, "ended with status 1") == 1);
+    CHECK(holds(text, "port: ended with status 2 for the case /kit/L0/f\n\nFAIL: of 9 cases"));
+}
 
 TEST_CASE("report: what a repair would leave is told of what has a name and of what has none", "[kit]") {
     Report report = paper_port();
@@ -223,8 +245,6 @@ Report report_of(const Dump& dump, const std::vector<std::string>& waived) {
 const CaseReport& reported(const Report& report) {
     return *std::find_if(report.cases.begin(), report.cases.end(), [](const CaseReport& one) { return one.id == kId; });
 }
-
-bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// What each printer calls the first wrong stage of the case.
 void check_printers(const Report& report, const std::string& stage, const std::string& other) {

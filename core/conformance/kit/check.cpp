@@ -178,8 +178,8 @@ CheckResult check_kit(const Kit& kit, const DumpOf& dump_of, const CheckOptions&
                 report.comparison.missing = one.stages;
             }
         } catch (const Error& error) {
-            // A port that hangs at once would do so in every case.
-            if (dumps == 0 && dynamic_cast<const PortHangs*>(&error)) throw;
+            // A port that does not run in the first case would do so in every one.
+            if (dumps == 0 && dynamic_cast<const PortDoesNotRun*>(&error)) throw;
             ++dumps;
             report.verdict = Verdict::fail;
             report.refusal = one.id + ": " + error.what();

@@ -43,7 +43,7 @@ struct CheckResult {
 
 /// Every case of the kit.  A dump that cannot be read fails its case with a sentence, and the others are judged.
 /// Throws Error(usage) for an unknown family, Error(unreadable) if there is no dump of any case or none
-/// says anything about its case, PortHangs from the first that is asked for, and Cancelled.
+/// says anything about its case, PortDoesNotRun from the first that is asked for, and Cancelled.
 CheckResult check_kit(const Kit& kit, const DumpOf& dump_of, const CheckOptions& options);
 
 /// One case and one dump of it.  Throws what inspect_dump throws.

@@ -161,9 +161,13 @@ Dump run_port(const std::string& command, const std::filesystem::path& case_fold
     const ProgramOutput output = run_shell_command(command, case_folder.string(), seconds);
     const std::string about = " for the case " + case_folder.string();
     if (output.end == ProgramOutput::End::too_late)
-        throw PortHangs(printable(command) + ": did not end within " + format_number(seconds) + " seconds" +
-                        printable(about) + "; --timeout SECONDS waits longer");
+        throw PortDoesNotRun(printable(command) + ": did not end within " + format_number(seconds) + " seconds" +
+                             printable(about) + "; --timeout SECONDS waits longer");
     if (output.end == ProgramOutput::End::too_long) throw_unreadable(command, "wrote more than 1 GiB" + about);
+    // What a shell says of a command that it does not find, or may not run.
+    if (output.status == 126 || output.status == 127)
+        throw PortDoesNotRun(printable(command) + ": the shell cannot start it, it ended with status " +
+                             std::to_string(output.status) + printable(about));
     if (output.status != 0) throw_unreadable(command, "ended with status " + std::to_string(output.status) + about);
     return parse_frames(output.out, command);
 }

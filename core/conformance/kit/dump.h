@@ -38,17 +38,17 @@ std::size_t edits(const std::string& a, const std::string& b);
 /// twice.
 Dump parse_frames(std::string_view bytes, const std::string& location);
 
-/// A port that does not come to its end; no other case need be tried.
-struct PortHangs : Error {
-    explicit PortHangs(const std::string& sentence) : Error(Fault::unreadable, sentence) {}
+/// A port that cannot be started or does not come to its end; no other case need be tried.
+struct PortDoesNotRun : Error {
+    explicit PortDoesNotRun(const std::string& sentence) : Error(Fault::unreadable, sentence) {}
 };
 
 inline constexpr double kPatience = 60;  // seconds for one case, unless --timeout says otherwise
 
 /// Runs a command of the shell with the case's folder as its last argument, an empty input and in a process group of
 /// its own, and parses what it writes.  Throws Error(unreadable) if it does not end with 0 or writes more than 1 GiB,
-/// PortHangs if it has not closed its output within `seconds`; the whole group is killed then, and where this process
-/// is interrupted meanwhile.
+/// PortDoesNotRun if the shell cannot start it or it has not closed its output within `seconds`; the whole group is
+/// killed then, and where this process is interrupted meanwhile.
 Dump run_port(const std::string& command, const std::filesystem::path& case_folder, double seconds = kPatience);
 
 }  // namespace locus::conformance

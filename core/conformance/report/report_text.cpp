@@ -367,6 +367,28 @@ static std::string loose_stages(const Report& report) {
     return loose_text(loose, stages);
 }
 
+namespace {
+
+/// Why a dump could not be read, without the name of its case: what a program that crashes says of every one.
+std::string reason_of(const CaseReport& one) {
+    std::string reason = one.refusal;
+    if (one.id.empty()) return reason;
+    for (std::size_t at = reason.find(one.id); at != std::string::npos; at = reason.find(one.id, at))
+        reason.erase(at, one.id.size());
+    return reason;
+}
+
+/// "  the same for 112 more: L0/relpos_7x7_k3, L0/relpos_6x6_k8, L0/relpos_3x6_k4, ...".
+std::string same_for(const std::vector<std::string>& ids) {
+    constexpr std::size_t kMost = 3;
+    std::string text;
+    for (std::size_t n = 0; n < ids.size() && n < kMost; ++n) text += (n ? ", " : "") + ids[n];
+    if (ids.size() > kMost) text += ", ...";
+    return "  the same for " + std::to_string(ids.size()) + " more: " + text + "\n";
+}
+
+}  // namespace
+
 std::string report_text(const Report& report, bool colour) {
     std::string text;
     if (!report.kit.empty())
@@ -374,10 +396,17 @@ std::string report_text(const Report& report, bool colour) {
                 (report.dialect.empty() ? "" : "  dialect " + report.dialect) +
                 (report.dtype.empty() ? "" : "  " + report.dtype) + "\n" + levels(report, colour) +
                 loose_stages(report);
+    std::map<std::string, std::vector<std::string>> refused;  // ids by reason
+    for (const CaseReport& one : report.cases)
+        if (one.verdict == Verdict::fail && !one.refusal.empty()) refused[reason_of(one)].push_back(one.id);
     for (const CaseReport& one : report.cases) {
         if (one.verdict != Verdict::fail) continue;
+        const bool unread = !one.refusal.empty();
+        std::vector<std::string> same = unread ? refused[reason_of(one)] : std::vector<std::string>();
+        if (unread && same.front() != one.id) continue;
         text += "\n" + painted(one.id, "1", colour) + "  " + painted(word(one.verdict), "31", colour) +
                 (one.why.empty() ? "" : "  " + one.why) + "\n" + divergence_text(one);
+        if (same.size() > 1) text += same_for({same.begin() + 1, same.end()});
     }
     for (const std::string& error : report.errors) text += "\n" + painted("error", "31", colour) + ": " + error + "\n";
     return text + "\n" + (report.pass() ? "pass" : "FAIL") + ": of " + std::to_string(report.cases.size()) + " cases " +
