@@ -282,6 +282,11 @@ TEST_CASE("pattern: no mask is read off what is no attention, nor off zeros that
     // A stage that no mask touches may hold zeros too.
     CHECK_THAT(said("layer.0.c2p", right, attention_where([](Index, Index, Index, Index) { return true; })),
                !Catch::Matchers::Contains("mask"));
+    // Nor off numbers that are none, in probabilities or in a term.
+    Tensor<double> broken = attention_where([](Index, Index, Index, Index) { return true; });
+    broken[8] = std::numeric_limits<double>::quiet_NaN();
+    for (const char* name : {"layer.0.probs", "layer.0.bd"})
+        CHECK_THAT(said(name, right, broken), StartsWith("NaN at 1 of 486 values"));
     // A term that is 0 where the mask hides a key sums to nothing.
     Tensor<double> term = random_tensor({2, 3, 9, 9}), shown = term;
     for (Index n = 0; n < term.size(); ++n) term[n] *= n % 9 <= n / 9 % 9;

@@ -107,8 +107,8 @@ TEST_CASE("report: what a repair would leave is told of what has a name and of w
     says({p2c, ffn}, {"mlm.logits", "mlm.loss"}, Repaired::no,
          "right once what has a name is repaired: no, layer.0.ffn is wrong by itself; besides, nobody can say what "
          "mlm.logits follows from (and 1 more)");
-    says({ffn}, {}, Repaired::no, "every other stage is right, or follows from it");
-    says({ffn, last}, {}, Repaired::no, "every other stage is right, or follows from these");
+    says({ffn}, {}, Repaired::no, "every other stage reported is right, or follows from it");
+    says({ffn, last}, {}, Repaired::no, "every other stage reported is right, or follows from these");
     says({ffn}, {"mlm.logits"}, Repaired::no, "nobody can say what mlm.logits follows from");
     says({p2c}, {"mlm.logits"}, Repaired::unknown,
          "right once this is repaired: unknown, nobody can say what mlm.logits follows from");

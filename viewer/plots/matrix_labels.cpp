@@ -26,6 +26,13 @@ ImU32 ink(const Ui& ui, Index at, Index chosen, const std::vector<Index>& select
 
 }  // namespace
 
+std::string cut_token(const Ui& ui, const std::string& token, float width, Face face) {
+    if (ui.text_width(token, face) > width)
+        for (const std::string_view unknown : {" <unk>", " [UNK]"})
+            if (token.ends_with(unknown)) return ui.cut(token.substr(0, token.size() - unknown.size()), width, face);
+    return ui.cut(token, width, face);
+}
+
 float widest_label(const Ui& ui, const Answer& answer, float limit) {
     float widest = ui.px(24);
     for (const std::string& label : answer.labels) widest = std::max(widest, ui.text_width(label, Face::label));
@@ -40,9 +47,9 @@ void draw_row_labels(const Ui& ui, const Answer& answer, const Rect& cells, cons
     for (Index i = range.first; i <= range.last; ++i) {
         const Rect row = cell_rect(cells, view, length, {i, 0});
         if ((!all && i != chosen) || row.middle_y() < cells.y0 || row.middle_y() > cells.y1) continue;
-        ui.text_within(cells.x0 - ui.px(6), row.middle_y(), ui.px(kLongestName),
-                       answer.labels[static_cast<std::size_t>(i)], ink(ui, i, chosen, selected), Face::label,
-                       Align::right);
+        ui.text(cells.x0 - ui.px(6), row.middle_y(),
+                cut_token(ui, answer.labels[static_cast<std::size_t>(i)], ui.px(kLongestName), Face::label),
+                ink(ui, i, chosen, selected), Face::label, Align::right);
     }
 }
 
@@ -62,7 +69,7 @@ void draw_column_labels(const Ui& ui, const Answer& answer, const Rect& cells, c
         const Rect column = cell_rect(cells, view, length, {0, j});
         if (column.middle_x() < cells.x0 || column.middle_x() > cells.x1) continue;
         ui.text_upwards(column.middle_x(), cells.y0 - ui.px(5),
-                        ui.cut(answer.labels[static_cast<std::size_t>(j)], ui.px(kLongestName), Face::label),
+                        cut_token(ui, answer.labels[static_cast<std::size_t>(j)], ui.px(kLongestName), Face::label),
                         ink(ui, j, chosen, selected), Face::label);
     }
 }

@@ -1,5 +1,6 @@
 #pragma once
 // Tokens beside the rows and over the columns of a matrix.
+#include <string>
 #include <vector>
 
 #include "viewer/data/deberta_session.h"
@@ -7,6 +8,9 @@
 #include "viewer/ui/ui.h"
 
 namespace locus {
+
+/// A token that is at most `width` wide.  Of one that the vocabulary lacks, "castle <unk>", the word itself goes last.
+std::string cut_token(const Ui& ui, const std::string& token, float width, Face face);
 
 /// Width of the longest token, at most `limit`.
 float widest_label(const Ui& ui, const Answer& answer, float limit);

@@ -56,8 +56,6 @@ std::string_view Ui::fitting(std::string_view text, float width, Face face, std:
 std::string Ui::cut(std::string_view full, float width, Face face) const {
     const std::string_view whole = fitting(full, width, face, {});
     if (whole.size() == full.size()) return std::string(full);
-    for (const std::string_view unknown : {" <unk>", " [UNK]"})
-        if (full.ends_with(unknown)) return cut(full.substr(0, full.size() - unknown.size()), width, face);
     return std::string(fitting(full, width, face, kEllipsis)) + kEllipsis;
 }
 

@@ -66,8 +66,7 @@ public:
                Align align = Align::left) const;
     /// The longest beginning, of whole characters, that is at most `width` wide with `ending` after it.
     std::string_view fitting(std::string_view text, float width, Face face, std::string_view ending) const;
-    /// Shortened with an ellipsis so that it is at most `width` wide; of a token that the vocabulary lacks, "castle
-    /// <unk>", the word itself goes last.
+    /// Shortened with an ellipsis so that it is at most `width` wide.
     std::string cut(std::string_view text, float width, Face face = Face::ui) const;
     /// As text(), cut where it would be wider than `width`.
     float text_within(float x, float y, float width, std::string_view text, ImU32 colour, Face face = Face::ui,

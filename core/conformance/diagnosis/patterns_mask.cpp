@@ -98,6 +98,8 @@ std::string sentence_of(const Pairs& pairs, const std::string& words, const Comp
 std::optional<std::string> pattern_of_mask(const Compared& at, const std::string& stem, const ModelInput* input) {
     static const std::set<std::string> hold_zeros = {"probs", "weights", "bd"};
     if (!at.has_pairs() || !hold_zeros.contains(stem)) return std::nullopt;
+    if (!std::all_of(at.found.values().begin(), at.found.values().end(), [](double v) { return std::isfinite(v); }))
+        return std::nullopt;
     const bool probabilities = stem != "bd";
     if (probabilities && !are_probabilities(at)) return std::nullopt;
     const Masks masks = masks_of(at);

@@ -147,7 +147,7 @@ std::string after_repair(const AllMistakes& all, bool several) {
     const bool no = all.repaired == Repaired::no;
     if (no && unexplained.size() == all.stages.size())
         return unknown.empty()
-                   ? std::string("every other stage is right, or follows from ") + (several ? "these" : "it")
+                   ? std::string("every other stage reported is right, or follows from ") + (several ? "these" : "it")
                    : unknown;
     std::string text =
         std::string("right once ") + (several ? "these are" : "this is") + " repaired: " + repaired_word(all.repaired);

@@ -4,6 +4,7 @@
 
 #include "viewer/pages/permutation/permutation.h"
 #include "viewer/plots/line_plot.h"
+#include "viewer/plots/matrix_labels.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/ui/ui.h"
 
@@ -121,8 +122,9 @@ void PermutationPage::draw_card_face(const Scene& scene, const Rect& box, Index 
                : given   ? ui.theme->line
                          : ui.theme->c2p,
                shown ? 2 : 1, 6);
-    ui.text_within(box.middle_x(), box.y0 + box.height() * 0.46f, box.width() - ui.px(8), word(state, position),
-                   ui.theme->text, Face::ui, Align::centre);
+    ui.text(box.middle_x(), box.y0 + box.height() * 0.46f,
+            cut_token(ui, word(state, position), box.width() - ui.px(8), Face::ui), ui.theme->text, Face::ui,
+            Align::centre);
     if (!given)
         ui.text(box.x0 + ui.px(8), box.y0 + ui.px(13), std::to_string(at - predicted.begin() + 1) + ".", ui.theme->c2p,
                 Face::mono_small);
@@ -221,10 +223,10 @@ void PermutationPage::draw_mask_texture(Scene& scene, const Rect& cells, bool qu
                      "Rows of the " + grouped(given) + " given words are empty: there is nothing to predict.",
                      ui.theme->muted);
     if (!query)
-        ui.text_within(
-            cells.x0 - ui.px(6),
-            whole_cell_rect(cells, visible_.query.rows(), visible_.query.rows(), {shown_row(state), 0}).middle_y(),
-            ui.px(54), word(state, shown_row(state)), ui.theme->text, Face::label, Align::right);
+        ui.text(cells.x0 - ui.px(6),
+                whole_cell_rect(cells, visible_.query.rows(), visible_.query.rows(), {shown_row(state), 0}).middle_y(),
+                cut_token(ui, word(state, shown_row(state)), ui.px(54), Face::label), ui.theme->text, Face::label,
+                Align::right);
 }
 
 void PermutationPage::draw_mask_cells(const Scene& scene, const Rect& cells, bool query, bool labels) const {
@@ -245,12 +247,12 @@ void PermutationPage::draw_mask_cells(const Scene& scene, const Rect& cells, boo
             ui.text_within(cells.x0 + ui.px(6), row.middle_y(), cells.width() - ui.px(8), "given: nothing to predict",
                            theme.muted, Face::label);
         if (labels)
-            ui.text_within(cells.x0 - ui.px(6), row.middle_y(), ui.px(54), word(state, i),
-                           i == chosen ? theme.text : theme.muted, Face::label, Align::right);
+            ui.text(cells.x0 - ui.px(6), row.middle_y(), cut_token(ui, word(state, i), ui.px(54), Face::label),
+                    i == chosen ? theme.text : theme.muted, Face::label, Align::right);
     }
     for (Index j = 0; j < length; ++j) {
         const Rect column = whole_cell_rect(cells, length, length, {0, j});
-        ui.text_upwards(column.middle_x(), cells.y0 - ui.px(5), ui.cut(word(state, j), ui.px(52), Face::label),
+        ui.text_upwards(column.middle_x(), cells.y0 - ui.px(5), cut_token(ui, word(state, j), ui.px(52), Face::label),
                         theme.muted, Face::label);
     }
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "viewer/pages/permutation/permutation.h"
+#include "viewer/plots/matrix_labels.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/ui/microscope.h"
 #include "viewer/ui/side_column.h"
@@ -27,7 +28,8 @@ void PermutationPage::draw_row(Scene& scene, SideColumn& column, const Rect& are
     const auto at = std::find(predicted.begin(), predicted.end(), chosen);
     const bool is_target = at != predicted.end();
     const std::string more = visible_of_ ? visible_of_->hides_more() : "";
-    column.heading("Who sees whom?", "\u201c" + ui.cut(word(state, chosen), ui.px(110), Face::mono_small) + "\u201d");
+    column.heading("Who sees whom?",
+                   "\u201c" + cut_token(ui, word(state, chosen), ui.px(110), Face::mono_small) + "\u201d");
     std::string sentence = sees_in_words(cards(state), chosen);
     sentence.front() = 'P';
     column.sentence(sentence + ".", false);
@@ -55,7 +57,7 @@ void PermutationPage::draw_row(Scene& scene, SideColumn& column, const Rect& are
         for (std::size_t n = 0; n < std::min<std::size_t>(4, weights.size()); ++n) {
             const auto [weight, j] = weights[n];
             ui.note(("permutation/weight " + std::to_string(j)).c_str(), static_cast<double>(weight));
-            column.bar({{ui.cut(word(state, j), ui.px(74)), ui.theme->text}}, ui.theme->c2p,
+            column.bar({{cut_token(ui, word(state, j), ui.px(74), Face::ui), ui.theme->text}}, ui.theme->c2p,
                        static_cast<double>(weight), fixed(static_cast<double>(weight), 3));
             column.skip(23);
         }

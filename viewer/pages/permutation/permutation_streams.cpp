@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "viewer/pages/permutation/permutation.h"
+#include "viewer/plots/matrix_labels.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/ui/ui.h"
 
@@ -168,8 +169,8 @@ void PermutationPage::draw_streams(Scene& scene, const Rect& area) {
         const Rect box{x_of(n) - box_wide / 2, words_y - ui.px(12), x_of(n) + box_wide / 2, words_y + ui.px(12)};
         ui.fill(box, theme.chip, 5);
         if (here) ui.outline(box, theme.accent, 2, 5);
-        ui.text_within(box.middle_x(), words_y, box_wide - ui.px(6), word(state, j), theme.text, Face::ui,
-                       Align::centre);
+        ui.text(box.middle_x(), words_y, cut_token(ui, word(state, j), box_wide - ui.px(6), Face::ui), theme.text,
+                Face::ui, Align::centre);
         if (ui.touch(("word" + std::to_string(j)).c_str(), box).clicked) state.row = j;
     }
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "viewer/pages/transformer_xl/transformer_xl.h"
+#include "viewer/plots/matrix_labels.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/ui/microscope.h"
 #include "viewer/ui/side_column.h"
@@ -104,13 +105,13 @@ void TransformerXlPage::draw_cell(Scene& scene, SideColumn& column, const Rect& 
     }
     const bool brief_one = state.side == 0;
     if (brief_one && !cell->softmax.visible) {
-        column.heading("Why not look at \u201c" + ui.cut(names.key, ui.px(90), Face::title) + "\u201d?",
+        column.heading("Why not look at \u201c" + cut_token(ui, names.key, ui.px(90), Face::title) + "\u201d?",
                        state.locked ? "locked" : "");
         column.sentence(pair + ": " + names.hidden + ".");
         draw_lesson_links(scene, column, area, {{"24", "Segments and memory"}, {"26", "The shift trick"}});
         return;
     }
-    column.heading(brief_one ? "Why look at \u201c" + ui.cut(names.key, ui.px(110), Face::title) + "\u201d?"
+    column.heading(brief_one ? "Why look at \u201c" + cut_token(ui, names.key, ui.px(110), Face::title) + "\u201d?"
                              : "Why is this cell " + fixed(static_cast<double>(cell->softmax.probability), 3) + "?",
                    state.locked ? "locked" : "");
     column.sentence(pair + ", " + direction(cell->distance) + (cell->j < answer().memory ? ", in the memory." : "."));

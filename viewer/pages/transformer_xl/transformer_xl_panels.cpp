@@ -64,7 +64,7 @@ void TransformerXlPage::draw_tape_word(const Scene& scene, const SegmentTape& ta
     if (query || chosen) ui.outline(box, query ? theme.accent : theme.c2p, 2, 3);
     const ImU32 ink = key < 0 ? faded(theme.muted, 0.45f) : query || chosen ? theme.text : faded(theme.text, 0.8f);
     if (tape.pitch() >= ui.px(9))
-        ui.text_upwards(column.middle_x(), column.y1 - ui.px(5), ui.cut(word(n), ui.px(58), Face::label), ink,
+        ui.text_upwards(column.middle_x(), column.y1 - ui.px(5), cut_token(ui, word(n), ui.px(58), Face::label), ink,
                         Face::label);
     const Heatmap& probabilities = panels_[5];
     if (key < 0 || n - tape.longest > state.cell.i || probabilities.empty()) return;
@@ -154,8 +154,8 @@ void TransformerXlPage::draw_panel(Scene& scene, const Rect& cells, std::size_t 
     if (first) {
         draw_row_title(ui, cells, cells.x0 - ui.px(54), "queries i");
         const Rect row = whole_cell_rect(cells, rows, keys, {std::min(state.cell.i, rows - 1), 0});
-        ui.text_within(cells.x0 - ui.px(6), row.middle_y(), ui.px(42), query_word(state), ui.theme->text, Face::label,
-                       Align::right);
+        ui.text(cells.x0 - ui.px(6), row.middle_y(), cut_token(ui, query_word(state), ui.px(42), Face::label),
+                ui.theme->text, Face::label, Align::right);
     }
     const Touch mouse = ui.touch(kPanels[n].title, cells);
     if (!mouse.hovered) return;
