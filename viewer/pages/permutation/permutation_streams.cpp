@@ -165,12 +165,12 @@ void PermutationPage::draw_streams(Scene& scene, const Rect& area) {
         };
         node(h_y, theme.c2c, "h");
         if (has_g) node(g_y, theme.c2p, "g");
-        const float box_wide = std::min(pitch - ui.px(6), ui.text_width(word(state, j)) + ui.px(16));
+        const std::string shown = cut_token(ui, word(state, j), pitch - ui.px(12), Face::ui);
+        const float box_wide = std::min(pitch - ui.px(6), ui.text_width(shown) + ui.px(16));
         const Rect box{x_of(n) - box_wide / 2, words_y - ui.px(12), x_of(n) + box_wide / 2, words_y + ui.px(12)};
         ui.fill(box, theme.chip, 5);
         if (here) ui.outline(box, theme.accent, 2, 5);
-        ui.text(box.middle_x(), words_y, cut_token(ui, word(state, j), box_wide - ui.px(6), Face::ui), theme.text,
-                Face::ui, Align::centre);
+        ui.text(box.middle_x(), words_y, shown, theme.text, Face::ui, Align::centre);
         if (ui.touch(("word" + std::to_string(j)).c_str(), box).clicked) state.row = j;
     }
 }
