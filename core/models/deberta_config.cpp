@@ -81,6 +81,9 @@ DebertaConfig parse_deberta_config(const std::string& text, const std::string& l
         fields.throw_unreadable("model_type", "deberta or deberta-v2", Fault::unsupported);
     read_sizes(fields, config);
     read_positions(fields, config);
+    // Without "legacy", transformers gives the word table to the head at run time, whatever tie_word_embeddings says.
+    const bool ties = fields.flag("tie_word_embeddings", true), legacy = fields.flag("legacy", true);
+    config.tied_output = ties || !legacy;
     config.hidden_act = fields.activation("hidden_act", "gelu");
     config.conv_kernel_size = config.version == 2 ? std::max<Index>(0, fields.number("conv_kernel_size", 0, 0)) : 0;
     config.conv_groups = fields.number("conv_groups", 1, 1);

@@ -27,6 +27,7 @@ struct DebertaConfig {
     bool share_att_key = false;
     bool norm_rel_ebd = false;
     bool talking_head = false;
+    bool tied_output = true;                    // false: the masked-word head may have an output matrix of its own
     Terms terms;                                // from pos_att_type; none without relative_attention
     Terms named_terms = {false, false, false};  // from pos_att_type, whatever relative_attention says
     Index listed_terms = 0;                     // how many names pos_att_type held, duplicates and unknown ones too

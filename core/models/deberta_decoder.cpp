@@ -75,14 +75,14 @@ Tensor<Scalar> deberta_decoder(const ForwardContext<Scalar>& pass, const Tensor<
 
 template <class Scalar>
 void deberta_head(const ForwardContext<Scalar>& pass, const Tensor<Scalar>& x) {
-    // Masked words are predicted with the word table as output matrix (tied).
+    // Masked words are predicted with the word table as output matrix, unless the head has one of its own.
     const DebertaConfig& config = pass.config();
     MaskedWordHead<Scalar> head;
     head.dense = pass.weights.dense(pass.weights.head_dense());
     head.norm = pass.weights.norm(pass.weights.head_norm());
     head.activation = config.hidden_act;
     head.eps = config.layer_norm_eps;
-    head.table = [&](Index first, Index count) { return pass.weights.word_block(first, count); };
+    head.table = [&](Index first, Index count) { return pass.weights.output_block(first, count); };
     head.words = config.vocab_size;
     head.bias = pass.weights.head_bias();
     masked_words(head, pass.input, x, pass.trace, pass.compute());

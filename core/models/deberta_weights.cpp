@@ -99,6 +99,7 @@ DebertaWeights<Scalar>::DebertaWeights(const DebertaConfig& config, std::shared_
         reader_.require(norm + ".weight", {config_.embedding_size});
         reader_.require(norm + ".bias", {config_.embedding_size});
         reader_.require(head->bias, {config_.vocab_size});
+        reader_.require(head_output().table, {config_.vocab_size, config_.embedding_size});
     }
 }
 
@@ -257,10 +258,21 @@ std::string DebertaWeights<Scalar>::head_norm() const {
 }
 
 template <class Scalar>
-const RowVector<Scalar>& DebertaWeights<Scalar>::head_bias() const {
+OutputLayer DebertaWeights<Scalar>::head_output() const {
     const HeadNames* head = find_head(*source_);
     LOCUS_CHECK(head, source_->location() + ": there is no masked-word head");
-    return once(vectors_, head->bias, [&] { return RowVector<Scalar>(read(head->bias, {config_.vocab_size})); });
+    return output_layer(reader_, config_.tied_output || !std::string_view(head->dense).starts_with("cls."), head->bias);
+}
+
+template <class Scalar>
+const RowVector<Scalar>& DebertaWeights<Scalar>::head_bias() const {
+    const std::string name = head_output().bias;
+    return once(vectors_, name, [&] { return RowVector<Scalar>(read(name, {config_.vocab_size})); });
+}
+
+template <class Scalar>
+Matrix<Scalar> DebertaWeights<Scalar>::output_block(Index first, Index count) const {
+    return reader_.block(head_output().table, first, count);
 }
 
 template <class Scalar>

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/models/deberta_config.h"
+#include "core/models/language_head.h"
 #include "core/models/operations.h"
 #include "core/models/weight_reader.h"
 #include "core/weights.h"
@@ -25,7 +26,7 @@ public:
 
     /// Rows of embeddings.word_embeddings, in the order of `tokens` -> [N,E].
     Matrix<Scalar> word_rows(const std::vector<std::int64_t>& tokens) const;
-    /// Rows [first, first + count) of the word table, as the tied head needs them -> [count,E].
+    /// Rows [first, first + count) of the word table -> [count,E].
     Matrix<Scalar> word_block(Index first, Index count) const;
     /// The first `length` rows of the absolute table -> [length,E].
     /// Throws Error(unsupported) if the table has fewer.
@@ -52,7 +53,11 @@ public:
     /// Names of the head's dense and norm, e.g. "cls.predictions.transform.dense"; empty if there is no head.
     std::string head_dense() const;
     std::string head_norm() const;
+    /// What the head's logits are made with; throws Error if there is no head.
+    OutputLayer head_output() const;
     const RowVector<Scalar>& head_bias() const;
+    /// Rows [first, first + count) of the table of head_output() -> [count,E].
+    Matrix<Scalar> output_block(Index first, Index count) const;
 
     /// One sentence per tensor read so far that holds NaN or infinity.
     std::vector<std::string> warnings() const;

@@ -71,6 +71,13 @@ void losses(const Operations<Scalar>& compute, const MaskedWordHead<Scalar>& hea
 }  // namespace
 
 template <class Scalar>
+OutputLayer output_layer(const WeightReader<Scalar>& weights, bool tied, const std::string& bias) {
+    const std::string own = "cls.predictions.decoder";
+    if (tied || !weights.has(own + ".weight")) return {"embeddings.word_embeddings.weight", bias};
+    return {own + ".weight", weights.has(own + ".bias") ? own + ".bias" : bias};
+}
+
+template <class Scalar>
 void masked_words(const MaskedWordHead<Scalar>& head, const ModelInput& input, const Tensor<Scalar>& x, Trace& trace,
                   const Operations<Scalar>& compute) {
     everywhere(compute, head, x, trace);
@@ -81,6 +88,8 @@ void masked_words(const MaskedWordHead<Scalar>& head, const ModelInput& input, c
     losses(compute, head, input.labels, x, trace);
 }
 
+template OutputLayer output_layer<float>(const WeightReader<float>&, bool, const std::string&);
+template OutputLayer output_layer<double>(const WeightReader<double>&, bool, const std::string&);
 template void masked_words<float>(const MaskedWordHead<float>&, const ModelInput&, const Tensor<float>&, Trace&,
                                   const Operations<float>&);
 template void masked_words<double>(const MaskedWordHead<double>&, const ModelInput&, const Tensor<double>&, Trace&,

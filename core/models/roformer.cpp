@@ -17,6 +17,7 @@ constexpr const char* kRoformerWordTable = "embeddings.word_embeddings.weight";
 constexpr const char* kTypeTable = "embeddings.token_type_embeddings.weight";
 constexpr const char* kAngleTable = "encoder.embed_positions.weight";
 constexpr const char* kHeadDense = "cls.predictions.transform.dense";
+constexpr const char* kHeadBias = "cls.predictions.bias";
 
 }  // namespace
 
@@ -134,9 +135,10 @@ void Roformer<Scalar>::head(const ModelInput& input, const Tensor<Scalar>& x, Tr
     head.norm = weights_.norm("cls.predictions.transform.LayerNorm", embedding);
     head.activation = config_.hidden_act;
     head.eps = config_.layer_norm_eps;
-    head.table = [&](Index first, Index count) { return weights_.block(kRoformerWordTable, first, count); };
+    const OutputLayer output = output_layer(weights_, config_.tied_output, kHeadBias);
+    head.table = [&](Index first, Index count) { return weights_.block(output.table, first, count); };
     head.words = config_.vocab_size;
-    head.bias = weights_.vector("cls.predictions.bias", config_.vocab_size);
+    head.bias = weights_.vector(output.bias, config_.vocab_size);
     masked_words(head, input, x, trace, compute_);
 }
 
@@ -154,6 +156,7 @@ RoformerConfig parse_roformer_config(const std::string& json, const std::string&
     config.max_position_embeddings = fields.number("max_position_embeddings", 1, 1536);
     config.type_vocab_size = fields.number("type_vocab_size", 0, 2);
     config.rotary_value = fields.flag("rotary_value", false);
+    config.tied_output = fields.flag("tie_word_embeddings", true);
     config.hidden_act = fields.activation("hidden_act", "gelu");
     config.layer_norm_eps = fields.positive("layer_norm_eps", 1e-12);
     if (config.hidden_size % config.num_attention_heads != 0)
@@ -191,7 +194,7 @@ ExpectedTensors expected_tensors(const RoformerConfig& config, bool head) {
     if (head) {
         expected.add_dense(kHeadDense, embedding, width);
         expected.add_norm("cls.predictions.transform.LayerNorm", embedding);
-        expected.add("cls.predictions.bias", {config.vocab_size});
+        expected.add(kHeadBias, {config.vocab_size});
     }
     return expected;
 }
@@ -207,6 +210,9 @@ Roformer<Scalar>::Roformer(const RoformerConfig& config, std::shared_ptr<const W
                            const Operations<Scalar>& compute)
     : config_(config), weights_(std::move(weights)), compute_(compute), layers_(config.num_hidden_layers) {
     weights_.require_all(expected_tensors(config_, has_head()));
+    if (has_head())
+        weights_.require(output_layer(weights_, config_.tied_output, kHeadBias).table,
+                         {config_.vocab_size, config_.embedding_size});
     if (weights_.has(kAngleTable))
         weights_.require(kAngleTable, {config_.max_position_embeddings, config_.head_width()});
 }

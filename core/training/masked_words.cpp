@@ -152,6 +152,10 @@ Trace gradient_trace(const DebertaConfig& config, const std::shared_ptr<const We
         throw Error(Fault::unsupported, weights->location() +
                                             ": no masked-word head, and without one there is no "
                                             "loss to differentiate");
+    if (const std::string table = model.weights().head_output().table; table != kWordTable)
+        throw Error(Fault::unsupported, weights->location() +
+                                            ": the masked-word head has an output matrix of its own (" + table +
+                                            "), expected the word table: gradients are those of tied words");
     check_input(input, config.vocab_size, config.type_vocab_size);
     LOCUS_CHECK(!input.labels.empty(), "labels are missing: gradients are those of the masked words' loss");
     if (input.mask.rank() == 3) throw Error(Fault::unsupported, "mask is [B, T, T], expected [B, T] for gradients");

@@ -10,8 +10,7 @@
 #include "tests/conformance/toy/mutation.h"
 #include "tests/conformance/toy/recorded_ranges.h"
 #include "tests/conformance/toy/toy_port.h"
-#include "tests/files.h"
-#include "tests/oracle_cases.h"
+#include "tests/more_tensors.h"
 
 namespace locus::test::test_fitted_numbers {
 
@@ -55,31 +54,14 @@ void check_name(const Diagnosis& diagnosis, int mistake, const std::string& how)
     CHECK(diagnosis.equivalent.empty());
 }
 
-/// A model of the oracle with one more tensor [V,E] in its file: the matrix that toy ports with mistake 112 multiply
-/// by.
-void add_second_output_matrix(const fs::path& from, const fs::path& to) {
-    fs::copy(from, to);
-    const TensorFile file = open_safetensors(from / "model.safetensors");
-    std::vector<Tensor<float>> values;
-    std::vector<TensorToWrite> tensors;
-    for (const TensorEntry& entry : file.entries) values.push_back(read_tensor<float>(entry));
-    const Shape words = file.find("deberta.embeddings.word_embeddings.weight")->shape;
-    Tensor<float>& second = values.emplace_back(words);
-    for (Index n = 0; n < second.size(); ++n)
-        second[n] = static_cast<float>(std::sin(1.3 * static_cast<double>(n + 1)) / 3);
-    for (std::size_t n = 0; n < values.size(); ++n)
-        tensors.push_back({n < file.entries.size() ? file.entries[n].name : "lm_head.decoder.weight", values[n].shape(),
-                           values[n].values().data()});
-    write_safetensors(to / "model.safetensors", tensors);
-}
-
 }  // namespace
 
 TEST_CASE("fitted numbers: a head that reads the checkpoint's second output matrix is told where it lies",
           "[kit][fitted]") {
     const fs::path recorded = kOracle / "hf_deberta_v2_short";
     const TemporaryFolder folder;
-    add_second_output_matrix(recorded / "model", folder / "model");
+    const Shape words = {29, 12};
+    add_tensors(recorded / "model", folder / "model", {{"lm_head.decoder.weight", words}}, true);
     const std::vector<ModelInput> segments =
         read_segments(recorded / "inputs.safetensors", recorded / "trace.safetensors");
     toy::ToyOptions options;
@@ -93,6 +75,25 @@ TEST_CASE("fitted numbers: a head that reads the checkpoint's second output matr
     CHECK(comparison.first()->name == "mlm.logits");
     check_name(diagnose({reference, port, model, segments, Dialect::hf}, comparison, *comparison.first()), 112,
                "another matrix of the checkpoint");
+}
+
+TEST_CASE("fitted numbers: a head that takes the word table where the model has a matrix of its own is named",
+          "[kit][fitted]") {
+    const fs::path recorded = kOracle / "hf_deberta_v2_short";
+    const TemporaryFolder folder;
+    add_tensors(recorded / "model", folder / "model", {{"cls.predictions.decoder.weight", {29, 12}}}, false);
+    const std::vector<ModelInput> segments =
+        read_segments(recorded / "inputs.safetensors", recorded / "trace.safetensors");
+    toy::ToyOptions options;
+    options.hugging_face = true;  // a toy port ties whatever config.json says
+    const Trace port = toy::run_toy<float>((folder / "model").string(), segments, options);
+    const auto model = ModelFolder::open((folder / "model").string());
+    const Trace reference = open_case_model<double>(folder / "model")->forward(segments, Dialect::hf);
+    const Comparison comparison = compare(reference, port);
+    REQUIRE(comparison.first());
+    CHECK(comparison.first()->name == "mlm.logits");
+    check_name(diagnose({reference, port, model, segments, Dialect::hf}, comparison, *comparison.first()), 112,
+               "the word table, although the head has a matrix of its own");
 }
 
 TEST_CASE("fitted numbers: an eps of the norms that is not listed is told in every family", "[kit][fitted]") {

@@ -268,6 +268,11 @@ const Tensor<double>& head_input(const Replay& at) {
     return at("/layer." + std::to_string(at.roformer().num_hidden_layers - 1) + ".output");
 }
 
+OutputLayer output_of(const Replay& at) {
+    if (!is_roformer(at)) return at.deberta().head_output();
+    return output_layer(at.model().weights, at.roformer().tied_output, "cls.predictions.bias");
+}
+
 HeadParts head_parts(const Replay& at) {
     if (is_roformer(at)) {
         const RoformerConfig& config = at.roformer();
@@ -276,7 +281,7 @@ HeadParts head_parts(const Replay& at) {
         if (!weights.has(head + "bias")) throw NotEnough{"a masked-word head"};
         return {weights.dense(head + "transform.dense", config.embedding_size, config.hidden_size),
                 weights.norm(head + "transform.LayerNorm", config.embedding_size),
-                weights.vector(head + "bias", config.vocab_size), config.hidden_act, config.layer_norm_eps};
+                weights.vector(output_of(at).bias, config.vocab_size), config.hidden_act, config.layer_norm_eps};
     }
     const auto& weights = at.deberta();
     if (weights.head_dense().empty()) throw NotEnough{"a masked-word head"};
@@ -286,8 +291,8 @@ HeadParts head_parts(const Replay& at) {
 
 Tensor<double> word_scores(const Replay& at, const Tensor<double>& x, const RowVector<double>& bias) {
     const Index words = is_roformer(at) ? at.roformer().vocab_size : at.deberta().config().vocab_size;
-    const auto table = [&](Index first, Index count) {
-        return at.model().weights.block("embeddings.word_embeddings.weight", first, count);
+    const auto table = [&, name = output_of(at).table](Index first, Index count) {
+        return at.model().weights.block(name, first, count);
     };
     return shaped(x, word_logits<double>(x.rows(), table, words, bias));
 }

@@ -1,6 +1,7 @@
 #pragma once
 // The small steps that formulas of DeBERTa outside attention are written in, right and wrong.
 #include "core/conformance/formulas/formulas.h"
+#include "core/models/language_head.h"
 
 namespace locus::conformance {
 
@@ -30,7 +31,9 @@ struct HeadParts {
     double eps = 0;
 };
 HeadParts head_parts(const Replay& at);
-/// Logits of x [..,E] against the whole word table; bias [V] or empty.
+/// The table and the bias that make its logits, by their names in the checkpoint.
+OutputLayer output_of(const Replay& at);
+/// Logits of x [..,E] against that whole table; bias [V] or empty.
 Tensor<double> word_scores(const Replay& at, const Tensor<double>& x, const RowVector<double>& bias);
 /// Rows of values [B,T,..] that the input asks for -> [N,..].
 Tensor<double> at_positions(const Replay& at, const Tensor<double>& values);

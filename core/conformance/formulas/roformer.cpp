@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/conformance/formulas/formulas.h"
+#include "core/models/language_head.h"
 #include "core/positions/rotary.h"
 
 namespace locus::conformance {
@@ -96,8 +97,10 @@ Tensor<double> transform_of(const Replay& at) {
 Tensor<double> mlm_logits(const Replay& at) {
     const Index words = at.roformer().vocab_size;
     const Tensor<double>& transform = at("/mlm.transform");
-    return logits_of(transform, transform.rows(), weights(at).block(kWordTable, 0, words),
-                     weights(at).vector(std::string(kRoformerHead) + "bias", words));
+    const OutputLayer output =
+        output_layer(weights(at), at.roformer().tied_output, std::string(kRoformerHead) + "bias");
+    return logits_of(transform, transform.rows(), weights(at).block(output.table, 0, words),
+                     weights(at).vector(output.bias, words));
 }
 
 Formula projection(const char* stem, const char* part) {

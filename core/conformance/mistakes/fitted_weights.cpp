@@ -3,7 +3,7 @@
 #include <Eigen/QR>
 #include <vector>
 
-#include "core/conformance/formulas/formulas.h"
+#include "core/conformance/formulas/deberta.h"
 #include "core/conformance/mistakes/wrong_attention.h"
 #include "core/products.h"
 
@@ -210,10 +210,10 @@ namespace {
 
 constexpr Index kProbedWords = 64;
 
-/// Throws NotEnough unless most words' logits look like nothing that the word table makes of the same rows.
+/// Throws NotEnough unless most words' logits look like nothing that the right table makes of the same rows.
 void require_unlike_the_table(const Replay& at, const Matrix<double>& x, const Matrix<double>& logits) {
     const Index words = std::min(logits.cols(), kProbedWords);
-    const Matrix<double> table = at.model().weights.block("embeddings.word_embeddings.weight", 0, words);
+    const Matrix<double> table = at.model().weights.block(output_of(at).table, 0, words);
     if (table.cols() != x.cols()) throw NotEnough{"a word table as wide as what meets it"};
     const Matrix<double> right = directions(times_transposed<double>(x, table));
     const Matrix<double> shown = directions(Matrix<double>(logits.leftCols(words)));

@@ -331,18 +331,29 @@ constexpr const char* kOtherTables[] = {"cls.predictions.decoder.weight", "lm_pr
 Tensor<double> logits_of_another_table(const Replay& at) {
     const Tensor<double>& x = at("/mlm.transform");
     const RowVector<double> bias = head_parts(at).bias;
+    const std::string right = output_of(at).table;
     for (const char* name : kOtherTables) {
         const auto shape = at.model().source->shape(name);
-        if (!shape || *shape != Shape{bias.size(), x.extent(2)}) continue;
+        if (name == right || !shape || *shape != Shape{bias.size(), x.extent(2)}) continue;
         const auto rows = [&](Index first, Index count) { return at.model().weights.block(name, first, count); };
         return shaped(x, word_logits<double>(x.rows(), rows, bias.size(), bias));
     }
     throw NotEnough{"a second output matrix in the checkpoint"};
 }
 
+/// What a port makes of a head whose own matrix it ties away.
+Tensor<double> logits_of_the_words(const Replay& at) {
+    const char* words = "embeddings.word_embeddings.weight";
+    if (output_of(at).table == words) throw NotEnough{"a head with an output matrix of its own"};
+    const Tensor<double>& x = at("/mlm.transform");
+    const RowVector<double> bias = head_parts(at).bias;
+    const auto rows = [&](Index first, Index count) { return at.model().weights.block(words, first, count); };
+    return shaped(x, word_logits<double>(x.rows(), rows, bias.size(), bias));
+}
+
 Mistake mistake() {
     return {.number = 112,
-            .name = "the masked-word head has an output matrix of its own instead of the word table",
+            .name = "the masked-word head has an output matrix of its own instead of the word table, or the reverse",
             .symptom = "words are guessed at random although the encoder and mlm.transform are right",
             .betrays = "mlm.logits is linear in mlm.transform, by a matrix that is not E_word",
             .evidence = "",
@@ -351,6 +362,8 @@ Mistake mistake() {
             .stems = {"/mlm.logits"},
             .variants = {
                 {"another matrix of the checkpoint", {{"/mlm.logits", {"/mlm.transform"}, logits_of_another_table}}},
+                {"the word table, although the head has a matrix of its own",
+                 {{"/mlm.logits", {"/mlm.transform"}, logits_of_the_words}}},
                 {"a matrix that no file holds", {{"/mlm.logits", {"/mlm.transform"}, fitted_logits}}}}};
 }
 

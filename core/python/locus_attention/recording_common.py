@@ -17,6 +17,13 @@ def first_of(output: Any) -> Any:
     return output[0] if isinstance(output, (tuple, list)) else output
 
 
+def part_of(module: Any, path: str) -> Any:
+    """The module or tensor at a path like "cls.predictions"; None where something on the way is missing."""
+    for name in filter(None, path.split(".")):
+        module = getattr(module, name, None)
+    return module
+
+
 class Pieces:
     """Tensors that come in one or several calls (chunked feed-forward), joined along an axis until they are whole."""
 

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 from . import _core
 from .recording import Adapter
 from .recording_common import (
-    Attended, Pieces, arguments_of, blind_rows_are_uniform, closing_of, first_of, given_mask, softmax_visible,
+    Attended, Pieces, arguments_of, blind_rows_are_uniform, closing_of, first_of, given_mask, part_of, softmax_visible,
     split_heads, visible_pairs,
 )
 
@@ -46,11 +46,13 @@ class DebertaV2Adapter(Adapter):
 
     def find_head(self) -> Tuple[Optional[Any], Optional[Any]]:
         """The module that gives logits and the one that gives mlm.transform, where the model around has them."""
-        for owner in self.around[:1]:
-            if hasattr(owner, "cls") and hasattr(owner.cls, "predictions"):
-                return owner.cls.predictions, owner.cls.predictions.transform
-            if hasattr(owner, "lm_predictions"):
-                return owner.lm_predictions.lm_head, owner.lm_predictions.lm_head.LayerNorm
+        owner = self.around[0] if self.around else None
+        # A model of somebody's own may hold something else under these names.
+        older, newer = part_of(owner, "cls.predictions"), part_of(owner, "lm_predictions.lm_head")
+        if part_of(older, "transform.LayerNorm") is not None:
+            return older, older.transform
+        if part_of(newer, "LayerNorm") is not None:
+            return newer, newer.LayerNorm
         return None, None
 
     def terms(self, attention: Any) -> Tuple[bool, bool]:

@@ -3,7 +3,7 @@
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from .recording import Adapter
-from .recording_common import Attended, Pieces, arguments_of, closing_of, first_of, softmax_visible, worst_of
+from .recording_common import Attended, Pieces, arguments_of, closing_of, first_of, part_of, softmax_visible, worst_of
 
 _KEYS = ("k", "v", "r_k")
 _STREAM = ("q", "ac", "bd_raw", "bd", "ef", "scores", "probs", "context", "attention", "ffn_act", "ffn", "output")
@@ -29,7 +29,9 @@ class XLNetAdapter(Adapter):
 
     @property
     def head(self) -> Optional[Any]:
-        return getattr(self.around[0], "lm_loss", None) if self.around else None
+        """The layer that gives a logit for every token; something else may bear its name in a model of somebody's own."""
+        layer = part_of(self.around[0], "lm_loss") if self.around else None
+        return layer if part_of(layer, "out_features") == self.config.vocab_size else None
 
     def expected(self) -> List[str]:
         begun = self.recorder.started

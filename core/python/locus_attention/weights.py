@@ -1,15 +1,17 @@
 """The weights of a live model as a Hugging Face folder: also of adapters, quantised and reparametrised modules."""
 
+import copy
 import json
 import os
-from typing import Any, Dict, Iterator, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 import numpy as np
 
 from .errors import UnsupportedError
 from .files import safetensors_bytes, write_file
+from .recording_common import part_of
 
-# The class that names every weight, by the class of the encoder; the first with a head that the model has is taken.
+# The class that names every weight, the head's too, by the class of the encoder.
 _WITH_HEAD = {
     "DebertaModel": "DebertaForMaskedLM",
     "DebertaV2Model": "DebertaV2ForMaskedLM",
@@ -48,6 +50,13 @@ def _is_linear(module: Any) -> bool:
     return type(module) is torch.nn.Linear and "weight" in module._parameters
 
 
+def _unwrapped(found: Any, named: Any) -> Any:
+    """A norm that an adapter keeps inside itself."""
+    import torch
+
+    return getattr(found, "base_layer", found) if isinstance(named, torch.nn.LayerNorm) else found
+
+
 def live_tensors(named: Any, live: Any) -> Iterator[Tuple[str, Any]]:
     """Every tensor by the name that the plain class `named` gives it, from a live model of the same shape."""
     import torch
@@ -59,7 +68,7 @@ def live_tensors(named: Any, live: Any) -> Iterator[Tuple[str, Any]]:
         found = live
         for part in filter(None, path.split(".")):
             found = getattr(found, part)
-        found = getattr(found, "base_layer", found) if isinstance(module, torch.nn.LayerNorm) else found
+        found = _unwrapped(found, module)
         if isinstance(module, torch.nn.Linear) and not _is_linear(found):
             derived = live_linear(found, module.in_features)
         elif isinstance(module, torch.nn.Embedding) and "weight" not in found._parameters:
@@ -71,26 +80,60 @@ def live_tensors(named: Any, live: Any) -> Iterator[Tuple[str, Any]]:
             yield ".".join(filter(None, (path, name))), derived[name]
 
 
-def export_model(encoder: Any, folder: str) -> None:
-    """Writes config.json and model.safetensors of a live encoder, with its head where it has one."""
+def _holds(live: Any, named: Any) -> bool:
+    """True if everything that has weights in `named` is in the live module too, under its name and of its size."""
+    import torch
+
+    for path, module in named.named_modules():
+        own, found = list(module.named_parameters(recurse=False)), _unwrapped(part_of(live, path), module)
+        if isinstance(module, torch.nn.Linear):
+            sizes = (getattr(found, "in_features", None), getattr(found, "out_features", None))
+            if sizes != (module.in_features, module.out_features):
+                return False
+        elif any(getattr(part_of(found, name), "shape", None) != tensor.shape for name, tensor in own):
+            return False
+    return True
+
+
+def _is_tied(tensors: Dict[str, Any], prefix: str) -> bool:
+    """False if the head has an output matrix or bias of its own, whatever the config says of it."""
+    import torch
+
+    same = [("cls.predictions.decoder.bias", "cls.predictions.bias")]
+    same += [
+        (output, f"{prefix}.{words}.weight")
+        for output in ("cls.predictions.decoder.weight", "lm_loss.weight")
+        for words in ("embeddings.word_embeddings", "word_embedding")
+    ]
+    return all(torch.equal(tensors[one], tensors[other]) for one, other in same if one in tensors and other in tensors)
+
+
+def export_model(encoder: Any, folder: str) -> bool:
+    """Writes config.json and model.safetensors of a live encoder, with its head where that is one of transformers.
+
+    Returns whether it has such a head.  Raises UnsupportedError where a weight of the encoder has no name.
+    """
     import torch
     import transformers
 
     kind = next(one.__name__ for one in type(encoder.module).__mro__ if one.__name__ in _PREFIX)
     config, prefix = encoder.module.config, _PREFIX[kind]
     owner = encoder.around[0] if encoder.around else None
-    head_class = getattr(transformers, _WITH_HEAD[kind])
-    has_head = owner is not None and any(
-        base.__name__ == _WITH_HEAD[kind] for base in type(owner).__mro__
-    )
     training = encoder.module.training
+    untied = copy.deepcopy(config)  # tying gives the newer head of DeBERTa a dense layer of the wrong size
+    untied.tie_word_embeddings = False
     with torch.device("meta"):
-        named = (head_class if has_head else getattr(transformers, kind))(config)
+        whole = getattr(transformers, _WITH_HEAD[kind])(untied)
+    heads = {name: part for name, part in whole.named_children() if name != prefix}
+    has_head = all(_holds(part_of(owner, name), part) for name, part in heads.items())
+    pairs: List[Tuple[str, Any, Any]] = [(prefix, getattr(whole, prefix), encoder.module)]
+    if has_head:
+        pairs += [(name, part, getattr(owner, name)) for name, part in heads.items()]
     tensors: Dict[str, Any] = {}
     try:
         encoder.module.eval()  # a live adapter with dropout must not draw random numbers here
-        for name, tensor in live_tensors(named, owner if has_head else encoder.module):
-            tensors[name if has_head else f"{prefix}.{name}"] = tensor
+        for name, part, live in pairs:
+            tensors.update((f"{name}.{weight}", tensor) for weight, tensor in live_tensors(part, live))
     except AttributeError as error:
         raise UnsupportedError(f"the weights of this model cannot be named as those of {kind}: {error}") from error
     finally:
@@ -98,5 +141,8 @@ def export_model(encoder: Any, folder: str) -> None:
     ready = ((name, *array_of(tensor)) for name, tensor in tensors.items())
     write_file(os.path.join(folder, "model.safetensors"), safetensors_bytes(ready, {"format": "pt"}))
     words = json.loads(config.to_json_string(use_diff=False))
-    words["architectures"] = [type(named).__name__]
+    words["architectures"] = [type(whole).__name__ if has_head else kind]
+    if has_head:
+        words["tie_word_embeddings"] = _is_tied(tensors, prefix)
     write_file(os.path.join(folder, "config.json"), [json.dumps(words, indent=1).encode()])
+    return has_head

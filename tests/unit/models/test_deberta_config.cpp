@@ -55,6 +55,17 @@ TEST_CASE("deberta_config: without relative attention two codes still count the 
     }
 }
 
+TEST_CASE("deberta_config: the newer head is tied whatever tie_word_embeddings says", "[config]") {
+    const auto tied = [](const std::string& more) {
+        return parse_deberta_config(config(more), "config.json").tied_output;
+    };
+    CHECK(tied(""));
+    CHECK(tied(R"(, "tie_word_embeddings": true)"));
+    CHECK_FALSE(tied(R"(, "tie_word_embeddings": false)"));
+    CHECK_FALSE(tied(R"(, "tie_word_embeddings": false, "legacy": true)"));
+    CHECK(tied(R"(, "tie_word_embeddings": false, "legacy": false)"));
+}
+
 TEST_CASE("deberta_config: a missing pos_att_type is c2p for the official code and nothing for transformers",
           "[config]") {
     for (const char* type : {"deberta", "deberta-v2"}) {
