@@ -10,7 +10,8 @@ import pytest
 
 import locus_attention as locus
 from live_models import (
-    MODELS, deberta_v1, deberta_v3, hooks_of, in_dtype, padded, roformer, tokens, torch, transformers, xlnet,
+    MODELS, deberta_v1, deberta_v3, hooks_of, in_dtype, padded, randomised, roformer, tokens, torch, transformers,
+    xlnet,
 )
 
 # A closing of right models is rounding of the model's type: ten times less than any mistake leaves.
@@ -311,6 +312,81 @@ def test_the_newer_head(make):
         pytest.skip("transformers itself cannot run this head")
     trace = recorded(model)
     assert len(trace) == 36 and trace["mlm.logits"].shape == (2, 11, 50) and trace.check().passed
+
+
+class Own(torch.nn.Module):
+    """An encoder under a name of somebody's own, and a part after it."""
+
+    def __init__(self, encoder, **part):
+        super().__init__()
+        self.encoder = encoder
+        (self.name, module), = part.items()
+        setattr(self, self.name, module)
+
+    def forward(self, **inputs):
+        return getattr(self, self.name)(self.encoder(**inputs)[0])
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("make, part", [(deberta_v3, "cls"), (deberta_v1, "cls"), (roformer, "cls"), (xlnet, "lm_loss")])
+def test_the_head_of_transformers_in_a_model_of_somebodys_own(make, part, tied):
+    whole = make()
+    head = getattr(whole, part)
+    if not tied:  # as where nobody ties it: its output layer and the bias of that
+        head = randomised(copy.deepcopy(head), seed=1)
+    trace = recorded(Own(whole.base_model, **{part: head}), {"input_ids": tokens()})
+    logits = "lm.logits" if make is xlnet else "mlm.logits"
+    report = trace.check()
+    assert report.passed and logits in report.stages and not report.notes, str(report)
+    trace._arrays[logits] = 1.01 * trace[logits]
+    assert not trace.check().passed
+
+
+@pytest.mark.parametrize("make", [deberta_v3, deberta_v1, roformer])
+def test_an_output_layer_that_is_not_tied(make):
+    model = make(tie_word_embeddings=False)
+    report = recorded(model).check()
+    assert report.passed and "mlm.logits" in report.stages, str(report)
+
+
+class Predicts(torch.nn.Module):
+    """Has the name that the head of transformers has, and nothing else of it."""
+
+    def __init__(self):
+        super().__init__()
+        self.predictions = self.lm_head = torch.nn.Linear(32, 2)
+
+    def forward(self, x):
+        return self.predictions(x)
+
+
+@pytest.mark.parametrize(
+    "make, part, module",
+    [
+        (deberta_v3, "cls", torch.nn.Linear(32, 2)),
+        (deberta_v3, "cls", Predicts()),
+        (deberta_v1, "lm_predictions", torch.nn.Linear(32, 50)),
+        (deberta_v3, "lm_predictions", Predicts()),
+        (roformer, "cls", Predicts()),
+        (xlnet, "lm_loss", torch.nn.Linear(32, 2)),
+        (xlnet, "lm_loss", torch.nn.Softmax(-1)),
+    ],
+)
+def test_something_else_under_the_name_of_a_head(make, part, module):
+    trace = recorded(Own(make().base_model, **{part: module}), {"input_ids": tokens()})
+    assert not [name for name in trace if "lm." in name]
+    report = trace.check()
+    assert report.passed and not report.notes, str(report)
+
+
+def test_a_head_that_the_config_does_not_describe_is_left_out():
+    whole = deberta_v3(legacy=False, tie_word_embeddings=False)
+    trace = recorded(Own(whole.base_model, cls=deberta_v3().cls), {"input_ids": tokens()})
+    report = trace.check()
+    assert "mlm.logits" in trace and report.passed and "mlm.logits" not in report.stages
+    assert report.notes == [
+        "mlm.transform, mlm.logits: the head is not laid out as that of transformers, so they were left out"
+    ]
 
 
 @pytest.mark.parametrize("name", ["deberta v3", "roformer", "xlnet"])
