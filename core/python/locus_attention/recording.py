@@ -485,7 +485,7 @@ class LiveModel:
             reference = trace_of_folder(
                 folder, inputs=self.given, precision="f64", dialect=trace.dialect, stages=",".join(asked.stages)
             )
-            doubted = doubtful_stages(asked)
+            doubted = doubtful_stages(trace)
             judged = in_the_rounding_of_autocast(without(asked, doubted))
             if trace.family != "roformer":
                 # transformers computes the divisor (DeBERTa), norms (v1) and sinusoids (XLNet) in float32 at best.
