@@ -33,7 +33,8 @@ Trace Roformer<Scalar>::forward(const std::vector<ModelInput>& segments, Dialect
     trace.expect(stage_names(segments, dialect));
 
     // m theta_c of every position m and pair of channels c, the same in all layers.
-    const Context pass{angles(input.length()), key_masks(input, input.length()), RoformerOptions::of(dialect)};
+    const Context pass{angles(input.length()), key_masks(input, input.length(), config_.causal),
+                       RoformerOptions::of(dialect)};
 
     // Words become vectors.  No position is added to them: it enters every layer by rotation.
     Tensor<Scalar> x = embeddings(input, trace);
@@ -156,6 +157,7 @@ RoformerConfig parse_roformer_config(const std::string& json, const std::string&
     config.max_position_embeddings = fields.number("max_position_embeddings", 1, 1536);
     config.type_vocab_size = fields.number("type_vocab_size", 0, 2);
     config.rotary_value = fields.flag("rotary_value", false);
+    config.causal = fields.flag("is_decoder", false);
     config.tied_output = fields.flag("tie_word_embeddings", true);
     config.hidden_act = fields.activation("hidden_act", "gelu");
     config.layer_norm_eps = fields.positive("layer_norm_eps", 1e-12);

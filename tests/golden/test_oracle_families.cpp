@@ -1,5 +1,5 @@
 // Every stage of every RoFormer, Transformer-XL and XLNet case that other people's code recorded.
-#include "tests/oracle_cases.h"
+#include "tests/changed_model.h"
 
 namespace locus::test::test_oracle_families {
 
@@ -58,6 +58,40 @@ TEST_CASE("oracle: a query that sees nothing, RoFormer", "[oracle][roformer][dia
         CHECK((uniform.rows().row(row).array() == uniform.rows()(row, 0)).all());
     }
     CHECK(hidden == uniform.extent(1));  // one query of one sample, in every head
+}
+
+/// Visible to query i: the keys up to i that the mask of tokens leaves visible.
+IndexTensor causal_pairs(const ModelInput& input) {
+    const Index length = input.length();
+    IndexTensor pairs({input.batch(), length, length});
+    for (Index b = 0; b < input.batch(); ++b)
+        for (Index i = 0; i < length; ++i)
+            for (Index j = 0; j <= i; ++j)
+                pairs[(b * length + i) * length + j] = input.mask.empty() ? 1 : input.mask[b * length + j];
+    return pairs;
+}
+
+TEST_CASE("oracle: a RoFormer that is a decoder sees no later token", "[oracle][roformer]") {
+    const fs::path recorded = kOracle / "hf_roformer";
+    const TemporaryFolder folder;
+    copy_changed(recorded / "model", folder / "model", {{"is_decoder", true}});
+    const auto encoder = open_case_model<double>(recorded / "model"),
+               decoder = open_case_model<double>(folder / "model");
+    std::vector<ModelInput> inputs = read_segments(recorded / "inputs.safetensors", recorded / "trace.safetensors");
+    inputs.push_back(inputs.front());
+    inputs.front().mask = {};
+    inputs.back().mask = IndexTensor(inputs.back().tokens.shape());
+    for (Index n = 0; n < inputs.back().mask.size(); ++n) inputs.back().mask[n] = n % 5 != 1;
+    for (const ModelInput& input : inputs) {
+        ModelInput pairs = input;
+        pairs.mask = causal_pairs(input);
+        const Trace found = decoder->forward({input}, Dialect::hf), expected = encoder->forward({pairs}, Dialect::hf);
+        for (const Stage& stage : expected.stages()) {
+            INFO(stage.name);
+            CHECK(deviation(stage, found.at(stage.name)) == 0);
+        }
+        CHECK(deviation(encoder->forward({input}, Dialect::hf).at("mlm.logits"), found.at("mlm.logits")) > 0.01);
+    }
 }
 
 }  // namespace locus::test::test_oracle_families

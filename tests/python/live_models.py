@@ -52,6 +52,11 @@ def roformer(**options):
     return randomised(transformers.RoFormerForMaskedLM(transformers.RoFormerConfig(**{**chosen, **options})))
 
 
+def roformer_decoder():
+    chosen = dict(max_position_embeddings=64, embedding_size=32, type_vocab_size=2, pad_token_id=0, **_SIZES)
+    return randomised(transformers.RoFormerForCausalLM(transformers.RoFormerConfig(is_decoder=True, **chosen)))
+
+
 def xlnet():
     config = transformers.XLNetConfig(vocab_size=50, d_model=32, n_layer=2, n_head=4, d_inner=48)
     return randomised(transformers.XLNetLMHeadModel(config))
@@ -86,6 +91,7 @@ MODELS = {
     "deberta v1, talking heads": (lambda: deberta_v1(talking_head=True), padded, 40),
     "roformer": (roformer, padded, 30),
     "roformer, rotated values": (lambda: roformer(rotary_value=True, embedding_size=16), padded, 32),
+    "roformer, a decoder": (roformer_decoder, padded, 30),
     "xlnet": (xlnet, lambda: padded(torch.float), 32),
     "xlnet, two streams": (xlnet, two_streams, 54),
 }

@@ -459,14 +459,19 @@ Mask Replay::mask(Index b) const {
         return (*this)("visible").matrix(b).cast<std::uint8_t>();
     const auto alone = evidence_.segments.empty() ? evidence_.reference.find("mask") : nullptr;
     const IndexTensor& given = alone ? alone->as<std::int64_t>() : input().mask;
-    if (given.empty()) return {};
-    const Index length = given.extent(1), keys = given.extent(given.rank() - 1);
-    Mask mask(length, keys);
+    const bool causal = evidence_.model && evidence_.model->roformer && evidence_.model->roformer->causal;
+    if (given.empty() && !causal) return {};
+    const Index length = given.empty() ? input().length() : given.extent(1);
+    const Index keys = given.empty() ? length : given.extent(given.rank() - 1);
     const bool outer = family() == Family::deberta;  // hides queries too; RoFormer hides keys alone
+    const auto visible = [&](Index i, Index j) {
+        if (given.empty()) return true;
+        if (given.rank() == 3) return given[(b * length + i) * keys + j] != 0;
+        return given[b * length + j] != 0 && (!outer || given[b * length + i] != 0);
+    };
+    Mask mask(length, keys);
     for (Index i = 0; i < length; ++i)
-        for (Index j = 0; j < keys; ++j)
-            mask(i, j) = given.rank() == 3 ? given[(b * length + i) * keys + j] != 0
-                                           : given[b * length + j] != 0 && (!outer || given[b * length + i] != 0);
+        for (Index j = 0; j < keys; ++j) mask(i, j) = (!causal || j <= i) && visible(i, j);
     return mask;
 }
 

@@ -21,15 +21,20 @@ Mistake mistake() {
             for (Index j = i + 1; j < mask.cols(); ++j) mask(i, j) = 0;
         return masked_softmax<double>(scores, mask, at.masked_row());
     };
+    const auto both_ways = [](const Replay& at, const Matrix<double>& scores, Index b, Index) {
+        if (at.family() != Family::roformer || !at.roformer().causal) throw NotEnough{"a decoder"};
+        return masked_softmax<double>(scores, visible_keys(at, b), at.masked_row());
+    };
     return {.number = 95,
-            .name = "a causal mask in an encoder",
-            .symptom = "no token knows what comes after it",
-            .betrays = "probs[i,j] == 0 for j > i, rows are softmax of what is left",
+            .name = "a causal mask in an encoder, or none in a decoder",
+            .symptom = "no token knows what comes after it; in a decoder every token does",
+            .betrays = "probs[i,j] == 0 for j > i, rows are softmax of what is left; in a decoder they are not 0",
             .evidence = "",
             .lesson = "02",
             .families = {Family::deberta, Family::roformer},
             .stems = {"probs"},
-            .variants = {{"", {probs_by(rule)}}}};
+            .variants = {{"the model is an encoder", {probs_by(rule)}},
+                         {"the model is a decoder (is_decoder is true)", {probs_by(both_ways)}}}};
 }
 
 }  // namespace causal_mask

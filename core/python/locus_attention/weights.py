@@ -108,9 +108,10 @@ def _is_tied(tensors: Dict[str, Any], prefix: str) -> bool:
     return all(torch.equal(tensors[one], tensors[other]) for one, other in same if one in tensors and other in tensors)
 
 
-def export_model(encoder: Any, folder: str) -> bool:
+def export_model(encoder: Any, folder: str, **fields: Any) -> bool:
     """Writes config.json and model.safetensors of a live encoder, with its head where that is one of transformers.
 
+    fields: what config.json says instead of the model's own.
     Returns whether it has such a head.  Raises UnsupportedError where a weight of the encoder has no name.
     """
     import torch
@@ -144,5 +145,6 @@ def export_model(encoder: Any, folder: str) -> bool:
     words["architectures"] = [type(whole).__name__ if has_head else kind]
     if has_head:
         words["tie_word_embeddings"] = _is_tied(tensors, prefix)
+    words.update(fields)
     write_file(os.path.join(folder, "config.json"), [json.dumps(words, indent=1).encode()])
     return has_head

@@ -1,8 +1,8 @@
 // The masked-word head's output layer: the word table, or a layer of the head's own where the model says so.
 #include "core/models/language_head.h"
 #include "core/training/masked_words.h"
+#include "tests/changed_model.h"
 #include "tests/max_abs.h"
-#include "tests/more_tensors.h"
 
 namespace locus::test::test_language_head {
 
@@ -23,26 +23,18 @@ struct Untied {
         const Index width = file.find("cls.predictions.transform.LayerNorm.bias")->shape[0];
         std::vector<std::pair<std::string, Shape>> more = {{std::string(kOwn) + ".weight", {words, width}}};
         if (with_bias) more.push_back({std::string(kOwn) + ".bias", {words}});
-        add_tensors(kOracle / name / "model", model, more, tied);
+        copy_changed(kOracle / name / "model", model, {{"tie_word_embeddings", tied}}, more);
     }
 
     Trace trace() const { return open_case_model<double>(model)->forward(segments, Dialect::hf); }
-    Tensor<double> logits() const { return values(trace(), "mlm.logits"); }
-
-    static Tensor<double> values(const Trace& trace, const std::string& name) {
-        const Stage* stage = trace.find(name);
-        REQUIRE(stage);
-        Tensor<double> values(stage->shape());
-        for (Index n = 0; n < values.size(); ++n) values[n] = stage->at(n);
-        return values;
-    }
+    Tensor<double> logits() const { return trace().at("mlm.logits").as<double>(); }
 };
 
 /// mlm.transform times the table, and the bias, by the names of the file; all sums written out.
 Tensor<double> logits_by(const Untied& made, const Trace& trace, const std::string& table, const std::string& bias) {
     const TensorFile file = open_safetensors(made.model / "model.safetensors");
     const auto weights = read_tensor<float>(*file.find(table)), offsets = read_tensor<float>(*file.find(bias));
-    const Tensor<double> x = Untied::values(trace, "mlm.transform");
+    const Tensor<double> x = trace.at("mlm.transform").as<double>();
     Tensor<double> logits({x.extent(0), x.extent(1), weights.extent(0)});
     for (Index row = 0; row < x.extent(0) * x.extent(1); ++row)
         for (Index word = 0; word < weights.extent(0); ++word) {
@@ -70,7 +62,7 @@ TEST_CASE("masked-word head: an output layer of its own is used where config.jso
         const std::string own = std::string(kOwn) + ".weight", own_bias = std::string(kOwn) + ".bias";
         const Untied untied(name, false, true), tied(name, true, true), without_bias(name, false, false);
         const Trace trace = untied.trace();
-        const Tensor<double> logits = Untied::values(trace, "mlm.logits");
+        const Tensor<double> logits = trace.at("mlm.logits").as<double>();
         CHECK(difference(logits, logits_by(untied, trace, own, own_bias)) < 1e-12);
         CHECK(difference(logits, logits_by(untied, trace, words, "cls.predictions.bias")) > 0.1);
         CHECK(difference(without_bias.logits(), logits_by(untied, trace, own, "cls.predictions.bias")) < 1e-12);

@@ -1,5 +1,5 @@
 #pragma once
-// A model of the oracle with further tensors in its file, as checkpoints have them whose head is not tied to the words.
+// A model of the oracle with other switches in config.json, and with further tensors in its file.
 #include <cmath>
 #include <string>
 #include <utility>
@@ -10,15 +10,14 @@
 
 namespace locus::test {
 
-/// A copy of the folder of a model with these tensors besides, filled with a sine of its own each (the first with the
-/// one that toy ports with mistake 112 multiply by); tied: what
-/// config.json says in tie_word_embeddings.
-inline void add_tensors(const fs::path& from, const fs::path& to,
-                        const std::vector<std::pair<std::string, Shape>>& more, bool tied) {
+/// A copy of the folder of a model.  config: fields of config.json to set; more: tensors besides those of the file,
+/// filled with a sine of its own each (the first with the one that toy ports with mistake 112 multiply by).
+inline void copy_changed(const fs::path& from, const fs::path& to, const nlohmann::json& config,
+                         const std::vector<std::pair<std::string, Shape>>& more = {}) {
     fs::copy(from, to);
-    nlohmann::json config = read_json(from / "config.json");
-    config["tie_word_embeddings"] = tied;
-    write_bytes(to / "config.json", config.dump());
+    nlohmann::json all_fields = read_json(from / "config.json");
+    all_fields.update(config);
+    write_bytes(to / "config.json", all_fields.dump());
     const TensorFile file = open_safetensors(from / "model.safetensors");
     std::vector<std::pair<std::string, Tensor<float>>> all;
     for (const TensorEntry& entry : file.entries) all.emplace_back(entry.name, read_tensor<float>(entry));

@@ -1,0 +1,60 @@
+// Ports that pass over a switch of config.json, as the toy ports do: the name says which.
+#include "core/conformance/diagnosis/diagnosis.h"
+#include "tests/changed_model.h"
+#include "tests/conformance/toy/toy_port.h"
+
+namespace locus::test::test_passed_over {
+
+using namespace locus::conformance;
+
+namespace {
+
+/// A recorded model with such a switch, and what it was given.
+struct Switched {
+    TemporaryFolder folder;
+    fs::path model = folder / "model";
+    std::vector<ModelInput> segments;
+
+    Switched(const char* name, const nlohmann::json& config,
+             const std::vector<std::pair<std::string, Shape>>& more = {})
+        : segments(read_segments(kOracle / name / "inputs.safetensors", kOracle / name / "trace.safetensors")) {
+        copy_changed(kOracle / name / "model", model, config, more);
+    }
+
+    /// What is said of a port that computes as if the switch were not there.
+    void check_name(const std::string& stage, int mistake, const std::string& how) const {
+        toy::ToyOptions options;
+        options.hugging_face = true;
+        const Trace port = toy::run_toy<float>(model.string(), segments, options);
+        const Trace reference = open_case_model<double>(model)->forward(segments, Dialect::hf);
+        const Comparison comparison = compare(reference, port);
+        REQUIRE(comparison.first());
+        CHECK(comparison.first()->name == stage);
+        const auto opened = ModelFolder::open(model.string());
+        const Diagnosis said =
+            diagnose({reference, port, opened, segments, Dialect::hf}, comparison, *comparison.first());
+        INFO(said.pattern);
+        REQUIRE(said.named);
+        CHECK(said.named->mistake == mistake);
+        CHECK(said.named->how == how);
+        CHECK(said.equivalent.empty());
+    }
+};
+
+}  // namespace
+
+TEST_CASE("passed over: a head that takes the word table where the model has a matrix of its own", "[kit]") {
+    const Switched model("hf_deberta_v2_short", {{"tie_word_embeddings", false}},
+                         {{"cls.predictions.decoder.weight", {29, 12}}});
+    model.check_name("mlm.logits", 112, "the word table, although the head has a matrix of its own");
+}
+
+TEST_CASE("passed over: no causal mask in a RoFormer that is a decoder", "[kit]") {
+    Switched model("hf_roformer", {{"is_decoder", true}});
+    ModelInput& input = model.segments.front();
+    input.mask = IndexTensor(input.tokens.shape());
+    for (Index n = 0; n < input.mask.size(); ++n) input.mask[n] = n % 5 != 1;
+    model.check_name("layer.0.probs", 95, "the model is a decoder (is_decoder is true)");
+}
+
+}  // namespace locus::test::test_passed_over
