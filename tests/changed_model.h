@@ -18,6 +18,7 @@ inline void copy_changed(const fs::path& from, const fs::path& to, const nlohman
     nlohmann::json all_fields = read_json(from / "config.json");
     all_fields.update(config);
     write_bytes(to / "config.json", all_fields.dump());
+    if (more.empty()) return;
     const TensorFile file = open_safetensors(from / "model.safetensors");
     std::vector<std::pair<std::string, Tensor<float>>> all;
     for (const TensorEntry& entry : file.entries) all.emplace_back(entry.name, read_tensor<float>(entry));

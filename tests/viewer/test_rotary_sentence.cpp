@@ -1,10 +1,10 @@
 // What the pages of the other families open on really shows what they say.
 #include "viewer/data/rotary_sentence.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 
 #include "core/attention/rotary.h"
+#include "tests/changed_model.h"
 #include "viewer/state/state.h"
 
 namespace locus::test::test_rotary_sentence {
@@ -85,6 +85,30 @@ TEST_CASE("rotary sentence: linear attention turns its numerator alone, and hidd
         for (Index j = 0; j < 6; ++j)
             CHECK(found(i, j) == Approx(above[static_cast<std::size_t>(j)] / below).margin(1e-6));
     }
+}
+
+TEST_CASE("rotary sentence: in a decoder no query sees a later token", "[viewer][rope][linear]") {
+    const TemporaryFolder folder;
+    copy_changed(fs::path(LOCUS_SOURCE_DIR) / "assets/models/tiny-roformer", folder / "decoder",
+                 {{"is_decoder", true}});
+    ModelChoice choice = State().choices.roformer;
+    choice.model = (folder / "decoder").string();
+    choice.tokens = "2,40,453,4,553,3";
+    choice.mask = "1,1,1,0,1,1";
+    const RotarySentence sentence = rotary(choice);
+    const auto model = open_case_model<float>(folder / "decoder");
+    ModelInput input;
+    input.tokens = IndexTensor({1, 6}, {2, 40, 453, 4, 553, 3});
+    input.mask = IndexTensor({1, 6}, {1, 1, 1, 0, 1, 1});
+    const auto probs = model->forward({input}, Dialect::official).at("layer.1.probs").as<float>();
+    CHECK(sentence.attention(1, 2) == probs.matrix(2));
+    const Matrix<float> linear = sentence.linear_weights(1, 2);
+    for (Index i = 0; i < 6; ++i)
+        for (Index j = 0; j < 6; ++j) {
+            CHECK((sentence.visible()(i, j) != 0) == (j <= i && j != 3));
+            CHECK((linear(i, j) != 0) == (j <= i && j != 3));
+            CHECK(sentence.explain_linear(1, 2, i, j).weight == linear(i, j));
+        }
 }
 
 TEST_CASE("rotary sentence: the vectors on the rope page, rotated, give the model's attention", "[viewer][rope][law]") {

@@ -1,7 +1,7 @@
 #include "viewer/data/rotary_sentence.h"
 
-#include "core/attention/linear.h"
 #include "core/attention/rotary.h"
+#include "core/models/roformer.h"
 
 namespace locus {
 
@@ -12,11 +12,9 @@ RotarySentence::RotarySentence(std::shared_ptr<const ModelSession> opened, const
     trace_ = opened_->model().forward({input}, Dialect::official,
                                       StageFilter("rotary.sin,rotary.cos,layer.*.q,layer.*.k,layer.*.v"));
     angles_ = {trace_.at("rotary.sin").as<float>().rows(), trace_.at("rotary.cos").as<float>().rows()};
-    if (input.mask.empty()) return;
-    visible_.resize(length(), length());
-    for (Index i = 0; i < length(); ++i)
-        for (Index j = 0; j < length(); ++j)
-            visible_(i, j) = input.mask[input.mask.rank() == 3 ? i * length() + j : j] != 0;
+    const Checkpoint& files = opened_->checkpoint();
+    causal_ = parse_roformer_config(files.config_json, files.config_file.string()).causal;
+    visible_ = key_masks(input, length(), causal_).front();
 }
 
 Matrix<float> RotarySentence::rows(const char* stem, Index layer, Index head) const {
@@ -37,10 +35,19 @@ Matrix<float> RotarySentence::attention(Index layer, Index head) const {
 }
 
 Matrix<float> RotarySentence::linear_weights(Index layer, Index head) const {
-    std::vector<bool> visible;
-    for (Index j = 0; j < visible_.cols(); ++j) visible.push_back(visible_(0, j) != 0);
     return linear_attention_weights<float>(rows("q", layer, head), rows("k", layer, head), angles_,
-                                           RotaryLayout::interleaved, LinearForm::paper, false, visible);
+                                           RotaryLayout::interleaved, LinearForm::paper, causal_, keys());
+}
+
+LinearExplanation<float> RotarySentence::explain_linear(Index layer, Index head, Index i, Index j) const {
+    return explain_linear_cell<float>(rows("q", layer, head), rows("k", layer, head), angles_,
+                                      RotaryLayout::interleaved, LinearForm::paper, causal_, keys(), i, j);
+}
+
+std::vector<bool> RotarySentence::keys() const {
+    std::vector<bool> keys;
+    for (Index j = 0; j < visible_.cols(); ++j) keys.push_back(visible_(visible_.rows() - 1, j) != 0);
+    return keys;
 }
 
 }  // namespace locus

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/attention/linear.h"
 #include "core/attention/softmax.h"
 #include "core/models/model.h"
 #include "core/positions/rotary.h"
@@ -37,14 +38,18 @@ public:
     Matrix<float> attention(Index layer, Index head) const;
     /// What linear attention with rotary positions would make of this head's q and k, in the paper's form: [T,T].
     Matrix<float> linear_weights(Index layer, Index head) const;
+    LinearExplanation<float> explain_linear(Index layer, Index head, Index i, Index j) const;
 
 private:
+    /// Tokens that the mask leaves visible, which the last query of a decoder sees too; empty where all are.
+    std::vector<bool> keys() const;
     RowVector<double> row(const char* stem, Index layer, Index head, Index token) const;
 
     std::shared_ptr<const ModelSession> opened_;
     std::vector<std::string> words_;
     Trace trace_;  // layer.*.q .k .v
     RotaryTable<float> angles_;
+    bool causal_ = false;  // the model is a decoder
     Mask visible_;
 };
 

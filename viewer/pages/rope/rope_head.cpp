@@ -30,12 +30,6 @@ RotaryTable<float> table_at(const RopeFrequencies& frequencies, double position)
     return table;
 }
 
-std::vector<bool> visible_keys(const Mask& visible, Index query) {
-    std::vector<bool> keys;
-    for (Index j = 0; j < visible.cols(); ++j) keys.push_back(visible(query, j) != 0);
-    return keys;
-}
-
 }  // namespace
 
 bool RopePage::is_own_cell(const RopeState& state) const {
@@ -71,8 +65,7 @@ void RopePage::explain(const RopeState& state) {
             {q, k, shown.angles(), shown.angles(), RotaryLayout::interleaved, shown.visible()}, state.query, state.key);
     else
         cell_ = explain_rotary_cell<float>(placed_head(state), 0, 0);
-    linear_ = explain_linear_cell<float>(q, k, shown.angles(), RotaryLayout::interleaved, LinearForm::paper, false,
-                                         visible_keys(shown.visible(), state.query), state.query, state.key);
+    linear_ = shown.explain_linear(state.layer, state.head, state.query, state.key);
 }
 
 std::string RopePage::explanation(const RopeState& state) const {
