@@ -81,7 +81,7 @@ DebertaConfig parse_deberta_config(const std::string& text, const std::string& l
         fields.throw_unreadable("model_type", "deberta or deberta-v2", Fault::unsupported);
     read_sizes(fields, config);
     read_positions(fields, config);
-    // Without "legacy", transformers gives the word table to the head at run time, whatever tie_word_embeddings says.
+    // With "legacy" false, transformers gives the word table to the head at run time, whatever tie_word_embeddings is.
     const bool ties = fields.flag("tie_word_embeddings", true), legacy = fields.flag("legacy", true);
     config.tied_output = ties || !legacy;
     config.hidden_act = fields.activation("hidden_act", "gelu");

@@ -3,8 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/conformance/formulas/formulas.h"
-#include "core/models/language_head.h"
+#include "core/conformance/formulas/deberta.h"
 #include "core/positions/rotary.h"
 
 namespace locus::conformance {
@@ -97,8 +96,7 @@ Tensor<double> transform_of(const Replay& at) {
 Tensor<double> mlm_logits(const Replay& at) {
     const Index words = at.roformer().vocab_size;
     const Tensor<double>& transform = at("/mlm.transform");
-    const OutputLayer output =
-        output_layer(weights(at), at.roformer().tied_output, std::string(kRoformerHead) + "bias");
+    const OutputLayer output = output_of(at);
     return logits_of(transform, transform.rows(), weights(at).block(output.table, 0, words),
                      weights(at).vector(output.bias, words));
 }

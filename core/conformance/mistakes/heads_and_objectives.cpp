@@ -328,27 +328,27 @@ namespace head_not_tied {  // mistake 112
 constexpr const char* kOtherTables[] = {"cls.predictions.decoder.weight", "lm_predictions.lm_head.decoder.weight",
                                         "lm_predictions.lm_head.weight", "lm_head.decoder.weight", "lm_head.weight"};
 
-Tensor<double> logits_of_another_table(const Replay& at) {
+/// mlm.transform against the table of that name [V,E].
+Tensor<double> logits_of(const Replay& at, const std::string& table) {
     const Tensor<double>& x = at("/mlm.transform");
     const RowVector<double> bias = head_parts(at).bias;
+    const auto rows = [&](Index first, Index count) { return at.model().weights.block(table, first, count); };
+    return shaped(x, word_logits<double>(x.rows(), rows, bias.size(), bias));
+}
+
+Tensor<double> logits_of_another_table(const Replay& at) {
+    const Shape words = {head_parts(at).bias.size(), at("/mlm.transform").extent(2)};
     const std::string right = output_of(at).table;
-    for (const char* name : kOtherTables) {
-        const auto shape = at.model().source->shape(name);
-        if (name == right || !shape || *shape != Shape{bias.size(), x.extent(2)}) continue;
-        const auto rows = [&](Index first, Index count) { return at.model().weights.block(name, first, count); };
-        return shaped(x, word_logits<double>(x.rows(), rows, bias.size(), bias));
-    }
+    for (const char* name : kOtherTables)
+        if (name != right && at.model().source->shape(name) == words) return logits_of(at, name);
     throw NotEnough{"a second output matrix in the checkpoint"};
 }
 
 /// What a port makes of a head whose own matrix it ties away.
 Tensor<double> logits_of_the_words(const Replay& at) {
-    const char* words = "embeddings.word_embeddings.weight";
+    const std::string words = "embeddings.word_embeddings.weight";
     if (output_of(at).table == words) throw NotEnough{"a head with an output matrix of its own"};
-    const Tensor<double>& x = at("/mlm.transform");
-    const RowVector<double> bias = head_parts(at).bias;
-    const auto rows = [&](Index first, Index count) { return at.model().weights.block(words, first, count); };
-    return shaped(x, word_logits<double>(x.rows(), rows, bias.size(), bias));
+    return logits_of(at, words);
 }
 
 Mistake mistake() {
