@@ -198,6 +198,45 @@ def test_bfloat16_files_are_rounded_to_the_nearest(tmp_path):
     assert np.isnan(back["layer.0.q"][4])
 
 
+def test_a_file_that_is_replaced_keeps_its_mode_and_its_link(tmp_path):
+    from locus_attention.files import write_file
+
+    there = tmp_path / "there"
+    there.write_bytes(b"old")
+    there.chmod(0o640)
+    link = tmp_path / "link"
+    link.symlink_to(there)
+    write_file(link, [b"ne", b"w"])
+    assert link.is_symlink() and there.read_bytes() == b"new" and there.stat().st_mode & 0o777 == 0o640
+    ahead = tmp_path / "ahead"
+    ahead.symlink_to(tmp_path / "made")  # points to nothing yet
+    write_file(ahead, [b"new"])
+    assert ahead.is_symlink() and (tmp_path / "made").read_bytes() == b"new"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["ahead", "link", "made", "there"]
+
+
+def test_a_file_is_not_written_where_something_else_stands_or_the_values_break_off(tmp_path):
+    from locus_attention.files import write_file
+
+    (tmp_path / "folder").mkdir()
+    circle = tmp_path / "circle"
+    circle.symlink_to(circle)
+    for place in (tmp_path / "folder", circle):
+        with pytest.raises(locus.UnreadableError, match=f"{place}: cannot be written: something that is no file"):
+            write_file(place, [b"new"])
+
+    def breaks_off():
+        yield b"half"
+        raise ValueError("no more")
+
+    whole = tmp_path / "whole"
+    whole.write_bytes(b"old")
+    with pytest.raises(ValueError, match="no more"):
+        write_file(whole, breaks_off())
+    assert whole.read_bytes() == b"old"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["circle", "folder", "whole"]
+
+
 def test_one_version_everywhere():
     project = (ROOT / "pyproject.toml").read_text()
     assert f'version = "{locus.__version__}"' in project

@@ -1,7 +1,9 @@
 """Safetensors files: a JSON header, then raw little-endian values.  NumPy alone; bfloat16 is kept as float32 and a note."""
 
+import errno
 import json
 import os
+import stat
 import struct
 import tempfile
 from pathlib import Path
@@ -54,22 +56,34 @@ def safetensors_bytes(
 
 
 def write_file(path: PathLike, parts: Iterable[bytes]) -> None:
-    """Writes a file that is there as a whole or not at all.  Raises UnreadableError that names the file."""
-    path = Path(path)
-    temporary = ""
+    """Writes a file that is there as a whole or not at all.
+
+    A link stays, and what it points to is written; a file that is replaced keeps its mode.  Raises UnreadableError that
+    names the path, also for what is there and may not be written or is no file.
+    """
+    path, target, temporary = Path(path), Path(os.path.realpath(path)), ""
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=path.name + ".partial-", dir=str(path.parent))
+        if target.is_file():
+            mode = stat.S_IMODE(target.stat().st_mode)
+            if not os.access(target, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        elif os.path.lexists(target):  # a folder, a device, a circle of links
+            raise OSError(errno.EINVAL, "something that is no file stands there")
+        else:
+            umask = os.umask(0)
+            os.umask(umask)
+            mode = 0o666 & ~umask
+        descriptor, temporary = tempfile.mkstemp(prefix=target.name + ".partial-", dir=str(target.parent))
         with os.fdopen(descriptor, "wb") as file:
             for part in parts:
                 file.write(part)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
+        os.chmod(temporary, mode)
+        os.replace(temporary, target)
     except OSError as error:
+        raise UnreadableError(f"{path}: cannot be written: {error.strerror}") from error
+    finally:
         if temporary and os.path.exists(temporary):
             os.unlink(temporary)
-        raise UnreadableError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def save_tensors(
