@@ -21,18 +21,20 @@ struct Switched {
         copy_changed(kOracle / name / "model", model, config, more);
     }
 
-    /// What is said of a port that computes as if the switch were not there.
-    void check_name(const std::string& stage, int mistake, const std::string& how) const {
+    /// What is said of a port that computes as if the switch were not there.  read: the folder that it reads, where a
+    /// toy port knows the switch.
+    void check_name(const std::string& stage, int mistake, const std::string& how, const fs::path& read = {},
+                    Dialect dialect = Dialect::hf, const toy::Injection& injected = {}) const {
         toy::ToyOptions options;
-        options.hugging_face = true;
-        const Trace port = toy::run_toy<float>(model.string(), segments, options);
-        const Trace reference = open_case_model<double>(model)->forward(segments, Dialect::hf);
+        options.hugging_face = dialect == Dialect::hf;
+        options.injected = injected;
+        const Trace port = toy::run_toy<float>((read.empty() ? model : read).string(), segments, options);
+        const Trace reference = open_case_model<double>(model)->forward(segments, dialect);
         const Comparison comparison = compare(reference, port);
         REQUIRE(comparison.first());
         CHECK(comparison.first()->name == stage);
         const auto opened = ModelFolder::open(model.string());
-        const Diagnosis said =
-            diagnose({reference, port, opened, segments, Dialect::hf}, comparison, *comparison.first());
+        const Diagnosis said = diagnose({reference, port, opened, segments, dialect}, comparison, *comparison.first());
         INFO(said.pattern);
         REQUIRE(said.named);
         CHECK(said.named->mistake == mistake);
@@ -47,6 +49,25 @@ TEST_CASE("passed over: a head that takes the word table where the model has a m
     const Switched model("hf_deberta_v2_short", {{"tie_word_embeddings", false}},
                          {{"cls.predictions.decoder.weight", {29, 12}}});
     model.check_name("mlm.logits", 112, "the word table, although the head has a matrix of its own");
+}
+
+TEST_CASE("passed over: the tied table where Transformer-XL and XLNet have another, and the reverse", "[kit]") {
+    // A toy port knows the switch, so it reads a folder that says the reverse.
+    const auto txl = [](bool tied) { return nlohmann::json{{"tie_weight", tied}, {"tie_word_embeddings", tied}}; };
+    const Switched own("txl_same_length", txl(false)), tied("txl_same_length", txl(true));
+    own.check_name("segment.0.lm.logits", 112, "the word table, although the head has a matrix of its own", tied.model,
+                   Dialect::official);
+    tied.check_name("segment.0.lm.logits", 112, "another matrix of the checkpoint", own.model, Dialect::official);
+    const Switched xlnet("hf_xlnet_order_3241", {{"tie_word_embeddings", false}}, {{"lm_loss.weight", {29, 12}}});
+    xlnet.check_name("lm.logits", 112, "the word table, although the head has a matrix of its own",
+                     kOracle / "hf_xlnet_order_3241" / "model");
+}
+
+TEST_CASE("passed over: the bias of the heads of Transformer-XL and XLNet", "[kit]") {
+    const Switched txl("txl_same_length", nlohmann::json::object()),
+        xlnet("hf_xlnet_order_3241", nlohmann::json::object());
+    txl.check_name("segment.0.lm.logits", 52, "without its bias", {}, Dialect::official, toy::Injection{52, 3});
+    xlnet.check_name("lm.logits", 52, "without its bias", {}, Dialect::hf, toy::Injection{52, 3});
 }
 
 TEST_CASE("passed over: no causal mask in a RoFormer that is a decoder", "[kit]") {

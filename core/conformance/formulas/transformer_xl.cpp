@@ -269,21 +269,38 @@ BlockWeights txl_block() {
         [](const Replay& at) { return at.transformer_xl().pre_lnorm; }};
 }
 
-Tensor<double> lm_logits(const Replay& at) {
+}  // namespace
+
+LanguageHead transformer_xl_head(const Replay& at) {
     const TransformerXlConfig& config = at.transformer_xl();
     if (config.hierarchical) throw NotEnough{"a plain softmax"};
-    const Tensor<double>& x = at("/layer." + std::to_string(config.n_layer - 1) + ".output");
-    Matrix<double> rows = x.rows();
+    const Tensor<double>& top = at("/layer." + std::to_string(config.n_layer - 1) + ".output");
+    Matrix<double> rows = top.rows();
     if (config.d_embed != config.d_model)
         rows = times<double>(
             rows, txl_weights(at).matrix(txl_weights(at).has(kOutputProjection) ? kOutputProjection : kInputProjection,
                                          {config.d_model, config.d_embed}));
-    return logits_of(x, rows,
-                     txl_weights(at).block(config.tied_output ? kTxlWordTable : kOutputTable, 0, config.vocab_size),
-                     txl_weights(at).vector(kOutputBias, config.vocab_size));
+    return {top,
+            std::move(rows),
+            config.tied_output ? kTxlWordTable : kOutputTable,
+            config.tied_output ? kOutputTable : kTxlWordTable,
+            config.vocab_size,
+            txl_weights(at).vector(kOutputBias, config.vocab_size)};
 }
 
-}  // namespace
+LanguageHead language_head(const Replay& at) {
+    return at.family() == Family::xlnet ? xlnet_head(at) : transformer_xl_head(at);
+}
+
+Tensor<double> language_logits(const Replay& at, const LanguageHead& head, const std::string& table,
+                               const RowVector<double>& bias) {
+    return logits_of(head.top, head.rows, at.model().weights.block(table, 0, head.words), bias);
+}
+
+Tensor<double> right_language_logits(const Replay& at) {
+    const LanguageHead head = language_head(at);
+    return language_logits(at, head, head.table, head.bias);
+}
 
 std::vector<Formula> transformer_xl_formulas() {
     std::vector<Formula> all = {
@@ -307,7 +324,7 @@ std::vector<Formula> transformer_xl_formulas() {
     for (Formula& formula : relative_formulas()) all.push_back(std::move(formula));
     for (Formula& formula : block_formulas(txl_block())) all.push_back(std::move(formula));
     for (Formula& formula : transformer_xl_gradient_formulas()) all.push_back(std::move(formula));
-    all.push_back({"/lm.logits", {}, lm_logits});
+    all.push_back({"/lm.logits", {}, right_language_logits});
     all.push_back({"/lm.loss", {"/lm.logits"}, [](const Replay& at) { return losses_of(at, at("/lm.logits")); }});
     return all;
 }

@@ -51,6 +51,24 @@ Tensor<double> visible_to_stream(const Replay& at, const std::function<Mask(Inde
 /// memory_before, memory, ac, bd_raw, bd, scores, probs, context: what both families share.
 std::vector<Formula> relative_formulas();
 
+/// What the heads of Transformer-XL and XLNet make logits of.
+struct LanguageHead {
+    const Tensor<double>& top;  // [B,P,D], output of the last layer
+    Matrix<double> rows;        // [B P,E], the same as narrow as the table
+    std::string table, other;   // names of the output matrix [V,E], and of what a port may take in its place
+    Index words = 0;            // V
+    RowVector<double> bias;     // [V]
+};
+/// Throws NotEnough for a hierarchical softmax.
+LanguageHead transformer_xl_head(const Replay& at);
+LanguageHead xlnet_head(const Replay& at);
+/// That of the family at hand.
+LanguageHead language_head(const Replay& at);
+/// rows table^T + bias -> [B,P,V]; bias may be empty.
+Tensor<double> language_logits(const Replay& at, const LanguageHead& head, const std::string& table,
+                               const RowVector<double>& bias);
+Tensor<double> right_language_logits(const Replay& at);
+
 /// -log softmax(logits)[label], one per label -> the shape of the labels.
 Tensor<double> losses_of(const Replay& at, const Tensor<double>& logits);
 

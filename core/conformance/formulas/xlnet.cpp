@@ -115,17 +115,19 @@ BlockWeights xlnet_block() {
         [](const Replay&) { return false; }};
 }
 
-Tensor<double> xlnet_lm_logits(const Replay& at) {
+}  // namespace
+
+LanguageHead xlnet_head(const Replay& at) {
     const XlnetConfig& config = at.xlnet();
     const char* stream = at.input().target_mapping.empty() ? "" : "g.";
-    const Tensor<double>& x = at("/layer." + std::to_string(config.n_layer - 1) + "." + stream + "output");
-    return logits_of(
-        x, x.rows(),
-        xlnet_weights(at).block(config.tied_output ? kXlnetWordTable : kXlnetOutputTable, 0, config.vocab_size),
-        xlnet_weights(at).vector(kXlnetOutputBias, config.vocab_size));
+    const Tensor<double>& top = at("/layer." + std::to_string(config.n_layer - 1) + "." + stream + "output");
+    return {top,
+            top.rows(),
+            config.tied_output ? kXlnetWordTable : kXlnetOutputTable,
+            config.tied_output ? kXlnetOutputTable : kXlnetWordTable,
+            config.vocab_size,
+            xlnet_weights(at).vector(kXlnetOutputBias, config.vocab_size)};
 }
-
-}  // namespace
 
 Tensor<double> segment_term_by(const Replay& at, std::int64_t segment_of_memory, Index same) {
     const XlnetConfig& config = at.xlnet();
@@ -191,7 +193,7 @@ std::vector<Formula> xlnet_formulas() {
     };
     for (Formula& formula : relative_formulas()) all.push_back(std::move(formula));
     for (Formula& formula : block_formulas(xlnet_block())) all.push_back(std::move(formula));
-    all.push_back({"/lm.logits", {}, xlnet_lm_logits});
+    all.push_back({"/lm.logits", {}, right_language_logits});
     return all;
 }
 

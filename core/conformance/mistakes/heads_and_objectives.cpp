@@ -3,6 +3,7 @@
 #include "core/attention/softmax.h"
 #include "core/conformance/formulas/deberta.h"
 #include "core/conformance/formulas/objectives.h"
+#include "core/conformance/formulas/transformer_xl.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/conformance/mistakes/fitted_weights.h"
 #include "core/models/word_logits.h"
@@ -82,6 +83,12 @@ Variant transform(std::string how, Steps steps) {
                               }}}};
 }
 
+/// The same of Transformer-XL and XLNet.
+Tensor<double> language_logits_without_bias(const Replay& at) {
+    const LanguageHead head = language_head(at);
+    return language_logits(at, head, head.table, {});
+}
+
 Formula without_bias(const char* stem, const char* from) {
     return {stem, {from}, [from](const Replay& at) { return word_scores(at, at(from), {}); }};
 }
@@ -89,13 +96,13 @@ Formula without_bias(const char* stem, const char* from) {
 // An output matrix of its own, untied, is mistake 112.
 Mistake mistake() {
     return {.number = 52,
-            .name = "the masked-word head lacks a part, has another eps, or counts unlabelled tokens",
+            .name = "the head that predicts words lacks a part, has another eps, or counts unlabelled tokens",
             .symptom = "logits and loss are wrong although what the head reads is right",
             .betrays = "mlm.logits - mlm.transform E_word^T == bias; as many losses as labels above 0",
             .evidence = "transformers #15216, #15673, #18659; microsoft/DeBERTa #99, #74",
             .lesson = "13",
-            .families = {Family::deberta, Family::roformer},
-            .stems = {"/mlm.transform", "/mlm.logits", "/mlm.loss"},
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
+            .stems = {"/mlm.transform", "/mlm.logits", "/mlm.loss", "/lm.logits"},
             .variants = {transform("without its dense layer", {.dense = false}),
                          transform("without its activation", {.activation = false}),
                          transform("without its norm", {.norm = false}),
@@ -106,7 +113,8 @@ Mistake mistake() {
                          transform("eps 1e-3", {.eps = 1e-3}),
                          {"without its bias",
                           {without_bias("/mlm.logits", "/mlm.transform"),
-                           without_bias("/mlm.logits_at_positions", "/mlm.transform_at_positions")}},
+                           without_bias("/mlm.logits_at_positions", "/mlm.transform_at_positions"),
+                           {"/lm.logits", {}, language_logits_without_bias}}},
                          {"a loss for tokens with label 0 too", {{"/mlm.loss", {"/mlm.logits"}, [](const Replay& at) {
                                                                       return losses(at, at("/mlm.logits"), true);
                                                                   }}}}}};
@@ -351,20 +359,33 @@ Tensor<double> logits_of_the_words(const Replay& at) {
     return logits_of(at, words);
 }
 
+/// Transformer-XL and XLNet: by the table that is not the head's, where it is tied or is not.
+Tensor<double> language_logits_of_the_other(const Replay& at, bool tied) {
+    const LanguageHead head = language_head(at);
+    const bool is_tied = at.family() == Family::xlnet ? at.xlnet().tied_output : at.transformer_xl().tied_output;
+    if (is_tied != tied || at.model().source->shape(head.other) != Shape{head.words, head.rows.cols()})
+        throw NotEnough{"a second output matrix in the checkpoint"};
+    return language_logits(at, head, head.other, head.bias);
+}
+
 Mistake mistake() {
-    return {.number = 112,
-            .name = "the masked-word head has an output matrix of its own instead of the word table, or the reverse",
-            .symptom = "words are guessed at random although the encoder and mlm.transform are right",
-            .betrays = "mlm.logits is linear in mlm.transform, by a matrix that is not E_word",
-            .evidence = "",
-            .lesson = "13",
-            .families = {Family::deberta, Family::roformer},
-            .stems = {"/mlm.logits"},
-            .variants = {
-                {"another matrix of the checkpoint", {{"/mlm.logits", {"/mlm.transform"}, logits_of_another_table}}},
-                {"the word table, although the head has a matrix of its own",
-                 {{"/mlm.logits", {"/mlm.transform"}, logits_of_the_words}}},
-                {"a matrix that no file holds", {{"/mlm.logits", {"/mlm.transform"}, fitted_logits}}}}};
+    return {
+        .number = 112,
+        .name =
+            "the head that predicts words has an output matrix of its own instead of the word table, or the reverse",
+        .symptom = "words are guessed at random although the encoder and mlm.transform are right",
+        .betrays = "mlm.logits is linear in mlm.transform, by a matrix that is not E_word",
+        .evidence = "",
+        .lesson = "13",
+        .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
+        .stems = {"/mlm.logits", "/lm.logits"},
+        .variants = {{"another matrix of the checkpoint",
+                      {{"/mlm.logits", {"/mlm.transform"}, logits_of_another_table},
+                       {"/lm.logits", {}, [](const Replay& at) { return language_logits_of_the_other(at, true); }}}},
+                     {"the word table, although the head has a matrix of its own",
+                      {{"/mlm.logits", {"/mlm.transform"}, logits_of_the_words},
+                       {"/lm.logits", {}, [](const Replay& at) { return language_logits_of_the_other(at, false); }}}},
+                     {"a matrix that no file holds", {{"/mlm.logits", {"/mlm.transform"}, fitted_logits}}}}};
 }
 
 }  // namespace head_not_tied
