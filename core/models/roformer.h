@@ -21,7 +21,7 @@ struct RoformerConfig {
     Index max_position_embeddings = 0;
     Index type_vocab_size = 0;
     bool rotary_value = false;  // values are rotated too
-    bool causal = false;        // is_decoder: no key after the query, as in transformers 4; 5.24 passes over it
+    bool causal = false;        // is_decoder: no key after the query, as in transformers 4; 5.24 ignores it
     bool tied_output = true;    // false: the masked-word head may have an output matrix of its own
     Activation hidden_act = Activation::gelu;
     double layer_norm_eps = 1e-12;

@@ -33,8 +33,8 @@ Mistake mistake() {
             .lesson = "02",
             .families = {Family::deberta, Family::roformer},
             .stems = {"probs"},
-            .variants = {{"the model is an encoder", {probs_by(rule)}},
-                         {"the model is a decoder (is_decoder is true)", {probs_by(both_ways)}}}};
+            .variants = {{"a causal mask where the model has none", {probs_by(rule)}},
+                         {"no causal mask where the model has one (is_decoder is true)", {probs_by(both_ways)}}}};
 }
 
 }  // namespace causal_mask

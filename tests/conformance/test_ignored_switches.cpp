@@ -1,9 +1,9 @@
-// Ports that pass over a switch of config.json, as the toy ports do: the name says which.
+// Ports that ignore a switch of config.json, and heads without a bias: the name says which.
 #include "core/conformance/diagnosis/diagnosis.h"
 #include "tests/changed_model.h"
 #include "tests/conformance/toy/toy_port.h"
 
-namespace locus::test::test_passed_over {
+namespace locus::test::test_ignored_switches {
 
 using namespace locus::conformance;
 
@@ -45,13 +45,13 @@ struct Switched {
 
 }  // namespace
 
-TEST_CASE("passed over: a head that takes the word table where the model has a matrix of its own", "[kit]") {
+TEST_CASE("ignored switch: a head that takes the word table where the model has a matrix of its own", "[kit]") {
     const Switched model("hf_deberta_v2_short", {{"tie_word_embeddings", false}},
                          {{"cls.predictions.decoder.weight", {29, 12}}});
     model.check_name("mlm.logits", 112, "the word table, although the head has a matrix of its own");
 }
 
-TEST_CASE("passed over: the tied table where Transformer-XL and XLNet have another, and the reverse", "[kit]") {
+TEST_CASE("ignored switch: the tied table where Transformer-XL and XLNet have another, and the reverse", "[kit]") {
     // A toy port knows the switch, so it reads a folder that says the reverse.
     const auto txl = [](bool tied) { return nlohmann::json{{"tie_weight", tied}, {"tie_word_embeddings", tied}}; };
     const Switched own("txl_same_length", txl(false)), tied("txl_same_length", txl(true));
@@ -63,19 +63,19 @@ TEST_CASE("passed over: the tied table where Transformer-XL and XLNet have anoth
                      kOracle / "hf_xlnet_order_3241" / "model");
 }
 
-TEST_CASE("passed over: the bias of the heads of Transformer-XL and XLNet", "[kit]") {
+TEST_CASE("ignored switch: the bias of the heads of Transformer-XL and XLNet", "[kit]") {
     const Switched txl("txl_same_length", nlohmann::json::object()),
         xlnet("hf_xlnet_order_3241", nlohmann::json::object());
     txl.check_name("segment.0.lm.logits", 52, "without its bias", {}, Dialect::official, toy::Injection{52, 3});
     xlnet.check_name("lm.logits", 52, "without its bias", {}, Dialect::hf, toy::Injection{52, 3});
 }
 
-TEST_CASE("passed over: no causal mask in a RoFormer that is a decoder", "[kit]") {
+TEST_CASE("ignored switch: no causal mask in a RoFormer that is a decoder", "[kit]") {
     Switched model("hf_roformer", {{"is_decoder", true}});
     ModelInput& input = model.segments.front();
     input.mask = IndexTensor(input.tokens.shape());
     for (Index n = 0; n < input.mask.size(); ++n) input.mask[n] = n % 5 != 1;
-    model.check_name("layer.0.probs", 95, "the model is a decoder (is_decoder is true)");
+    model.check_name("layer.0.probs", 95, "no causal mask where the model has one (is_decoder is true)");
 }
 
-}  // namespace locus::test::test_passed_over
+}  // namespace locus::test::test_ignored_switches
