@@ -99,7 +99,9 @@ DebertaWeights<Scalar>::DebertaWeights(const DebertaConfig& config, std::shared_
         reader_.require(norm + ".weight", {config_.embedding_size});
         reader_.require(norm + ".bias", {config_.embedding_size});
         reader_.require(head->bias, {config_.vocab_size});
-        reader_.require(head_output().table, {config_.vocab_size, config_.embedding_size});
+        const OutputLayer output = head_output();
+        reader_.require(output.table, {config_.vocab_size, config_.embedding_size});
+        reader_.require(output.bias, {config_.vocab_size});
     }
 }
 

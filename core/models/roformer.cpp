@@ -212,9 +212,11 @@ Roformer<Scalar>::Roformer(const RoformerConfig& config, std::shared_ptr<const W
                            const Operations<Scalar>& compute)
     : config_(config), weights_(std::move(weights)), compute_(compute), layers_(config.num_hidden_layers) {
     weights_.require_all(expected_tensors(config_, has_head()));
-    if (has_head())
-        weights_.require(output_layer(weights_, config_.tied_output, kHeadBias).table,
-                         {config_.vocab_size, config_.embedding_size});
+    if (has_head()) {
+        const OutputLayer output = output_layer(weights_, config_.tied_output, kHeadBias);
+        weights_.require(output.table, {config_.vocab_size, config_.embedding_size});
+        weights_.require(output.bias, {config_.vocab_size});
+    }
     if (weights_.has(kAngleTable))
         weights_.require(kAngleTable, {config_.max_position_embeddings, config_.head_width()});
 }

@@ -179,7 +179,7 @@ bool of_terms(int number, const std::string& how) {
 /// test_ignored_switches.cpp and the toy ports of test_injected_mistakes.cpp make it.
 bool needs_a_candidate(int number, const std::string& how) {
     return number == 108 || number == 109 || number == 112 || how == "a base of its own" ||
-           how == "by a factor of its own" || how == "no causal mask where the model has one (is_decoder is true)" ||
+           how == "by a factor of its own" || how == "no causal mask, although is_decoder is true" ||
            how.find(" in this layer alone") != std::string::npos ||
            (number == 110 && how.find("where the model has") != std::string::npos);
 }

@@ -27,14 +27,14 @@ Mistake mistake() {
     };
     return {.number = 95,
             .name = "a causal mask in an encoder, or none in a decoder",
-            .symptom = "no token knows what comes after it; in a decoder every token does",
-            .betrays = "probs[i,j] == 0 for j > i, rows are softmax of what is left; in a decoder they are not 0",
+            .symptom = "no token knows what comes after it, or all of them do",
+            .betrays = "probs[i,j] == 0 for j > i; in a decoder they are not",
             .evidence = "",
             .lesson = "02",
             .families = {Family::deberta, Family::roformer},
             .stems = {"probs"},
-            .variants = {{"a causal mask where the model has none", {probs_by(rule)}},
-                         {"no causal mask where the model has one (is_decoder is true)", {probs_by(both_ways)}}}};
+            .variants = {{"a causal mask in an encoder", {probs_by(rule)}},
+                         {"no causal mask, although is_decoder is true", {probs_by(both_ways)}}}};
 }
 
 }  // namespace causal_mask

@@ -70,6 +70,23 @@ TEST_CASE("masked-word head: an output layer of its own is used where config.jso
     }
 }
 
+TEST_CASE("masked-word head: an output layer of its own of another shape is refused when the model is opened",
+          "[models][bad]") {
+    for (const char* name : {"hf_deberta_v2_short", "hf_roformer"})
+        for (const auto& [tensor, shape] :
+             std::vector<std::pair<const char*, Shape>>{{".weight", {29, 5}}, {".bias", {28}}}) {
+            const TemporaryFolder folder;
+            const Index width = std::string(name) == "hf_roformer" ? 24 : 12;
+            std::vector<std::pair<std::string, Shape>> more = {{std::string(kOwn) + tensor, shape}};
+            if (more[0].first.ends_with("bias")) more.push_back({std::string(kOwn) + ".weight", {29, width}});
+            copy_changed(kOracle / name / "model", folder / "model", {{"tie_word_embeddings", false}}, more);
+            const std::string sentence = refusal([&] { open_case_model<double>(folder / "model"); });
+            INFO(sentence);
+            CHECK(sentence.find(std::string(kOwn) + tensor + " has shape " + to_string(shape) + ", expected") !=
+                  std::string::npos);
+        }
+}
+
 TEST_CASE("masked-word head: gradients of an output layer of its own are refused", "[models][bad]") {
     Untied untied("hf_deberta_v2_short", false, false);
     untied.segments[0].labels = untied.segments[0].tokens;
