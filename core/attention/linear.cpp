@@ -271,10 +271,9 @@ LinearExplanation<Scalar> explain_linear_cell(const ConstView<Scalar>& q, const 
     cell.products = term.products;
     cell.running = term.running;
     Scalar above = 0, below = 0;
-    const Index seen = causal ? i + 1 : k.rows();
-    for (Index key = 0; key < seen; ++key) {
+    for (Index key = 0; key < k.rows(); ++key) {
         LinearKey<Scalar> part;
-        if (visible.empty() || visible[static_cast<std::size_t>(key)]) {
+        if ((!causal || key <= i) && (visible.empty() || visible[static_cast<std::size_t>(key)])) {
             part.numerator = dot<Scalar>(q_rotated, i, k_rotated, key);
             part.positive = dot<Scalar>(q_positive, i, k_positive, key);
         }
@@ -286,7 +285,7 @@ LinearExplanation<Scalar> explain_linear_cell(const ConstView<Scalar>& q, const 
     }
     cell.denominator = linear_denominator<Scalar>(below);
     for (LinearKey<Scalar>& part : cell.keys) part.weight = part.numerator / cell.denominator;
-    if (j < seen) cell.weight = cell.keys[static_cast<std::size_t>(j)].weight;
+    cell.weight = cell.keys[static_cast<std::size_t>(j)].weight;
     return cell;
 }
 

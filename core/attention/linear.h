@@ -120,9 +120,9 @@ struct LinearExplanation {
     std::vector<Scalar> phi_q, phi_k;  // of query i and key j, not rotated (rotated_first: rotated before phi) [d]
     std::vector<Scalar> left, right;   // what the numerator multiplies [d]
     std::vector<Scalar> products, running;
-    std::vector<LinearKey<Scalar>> keys;  // that the query sees, in order; hidden ones add exactly 0
+    std::vector<LinearKey<Scalar>> keys;  // all, in order; those that the query does not see add exactly 0
     Scalar denominator = 0;               // the sum of `positive`, at least 1e-6
-    Scalar weight = 0;                    // of key j; 0 where a causal query does not see it
+    Scalar weight = 0;                    // of key j; exactly 0 where the query does not see it
 };
 
 /// Replays cell (i, j) of linear_attention_weights with exactly its bits (asserted by tests); arguments are its own.

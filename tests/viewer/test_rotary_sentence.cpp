@@ -107,7 +107,10 @@ TEST_CASE("rotary sentence: in a decoder no query sees a later token", "[viewer]
         for (Index j = 0; j < 6; ++j) {
             CHECK((sentence.visible()(i, j) != 0) == (j <= i && j != 3));
             CHECK((linear(i, j) != 0) == (j <= i && j != 3));
-            CHECK(sentence.explain_linear(1, 2, i, j).weight == linear(i, j));
+            const LinearExplanation<float> cell = sentence.explain_linear(1, 2, i, j);
+            REQUIRE(cell.keys.size() == 6);  // the page shows them all, and the chosen one by its number
+            CHECK((cell.keys[static_cast<std::size_t>(j)].numerator != 0) == (j <= i && j != 3));
+            CHECK(cell.weight == linear(i, j));
         }
 }
 

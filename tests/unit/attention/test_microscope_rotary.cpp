@@ -155,9 +155,11 @@ TEMPLATE_TEST_CASE("linear microscope: every weight is replayed to the last bit"
                             const auto cell = explain_linear_cell<TestType>(q, k, table, RotaryLayout::interleaved,
                                                                             form, causal, visible, i, j);
                             REQUIRE(cell.weight == weights(i, j));
-                            REQUIRE(cell.keys.size() == static_cast<std::size_t>(causal ? i + 1 : tokens));
-                            if (j < static_cast<Index>(cell.keys.size()) && (visible.empty() || visible[j]))
-                                REQUIRE(cell.running.back() == cell.keys[static_cast<std::size_t>(j)].numerator);
+                            REQUIRE(cell.keys.size() == static_cast<std::size_t>(tokens));
+                            const LinearKey<TestType>& key = cell.keys[static_cast<std::size_t>(j)];
+                            const bool seen = (!causal || j <= i) && (visible.empty() || visible[j]);
+                            REQUIRE(key.numerator == (seen ? cell.running.back() : TestType(0)));
+                            REQUIRE((key.positive > 0) == seen);
                         }
                 }
 }
