@@ -212,7 +212,9 @@ class DebertaV2Adapter(Adapter):
         return tuple(None if x is None else split_heads(x, heads) for x in (q_r, k_r))  # type: ignore[return-value]
 
     def divisor(self, attention: Any, head_width: int) -> float:
-        return math.sqrt((1 + sum(self.terms(attention))) * head_width)
+        # transformers counts the terms that pos_att_type names, with relative_attention off too.
+        kinds = list(attention.pos_att_type or [])
+        return math.sqrt((1 + ("c2p" in kinds) + ("p2c" in kinds)) * head_width)
 
     def attend(self, number: int, context: Any, x: Any) -> None:
         """Everything inside one attention, from its measured input and context."""
