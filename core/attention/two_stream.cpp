@@ -1,5 +1,7 @@
 #include "core/attention/two_stream.h"
 
+#include <algorithm>
+
 #include "core/products.h"
 #include "core/tensor.h"
 
@@ -66,6 +68,9 @@ std::vector<Index> target_positions(const ConstView<double>& mapping) {
             LOCUS_CHECK(position < 0, "target_mapping: row " + std::to_string(p) + " has ones at " +
                                           std::to_string(position) + " and " + std::to_string(t) +
                                           ", expected at most one: a row predicts one token");
+            LOCUS_CHECK(std::find(positions.begin(), positions.end(), t) == positions.end(),
+                        "target_mapping: two rows have their one at " + std::to_string(t) +
+                            ", expected a token to be predicted once: XLNet would add both queries");
             position = t;
         }
         positions.push_back(position);

@@ -38,7 +38,8 @@ Matrix<Scalar> segment_term(const ConstView<Scalar>& q, const RowVector<Scalar>&
                             const std::vector<std::int64_t>& query_ids, const std::vector<std::int64_t>& key_ids);
 
 /// The token that each row of a target mapping selects; -1 for a row of zeros (a target that is not used).
-/// mapping [P,T] of 0 and 1.  Throws Error(usage) for another number, or two ones in a row.
+/// mapping [P,T] of 0 and 1.  Throws Error(usage) for another number, two ones in a row, or two rows with the same
+/// token: XLNet adds their queries, which no training asks for.
 std::vector<Index> target_positions(const ConstView<double>& mapping);
 
 // Backward

@@ -48,8 +48,6 @@ void read_positions(const ConfigFields& fields, DebertaConfig& config) {
     if (config.version == 1) config.position_buckets = 0;
     if (config.position_buckets % 2 != 0)
         fields.throw_unreadable("position_buckets", "an even number or -1", Fault::unreadable);
-    if (config.position_buckets > 0 && config.max_relative_positions <= config.position_buckets / 2 + 1)
-        fields.throw_unreadable("position_buckets", "less than twice max_relative_positions - 1", Fault::unreadable);
 
     // "none" stands in the files of microsoft/DeBERTa for models without relative attention.
     const std::vector<std::string> names =

@@ -10,12 +10,15 @@ std::int64_t log_bucket(std::int64_t offset, Index buckets, Index max_position, 
     LOCUS_CHECK(buckets >= 2 && buckets % 2 == 0,
                 "log_bucket: buckets is " + std::to_string(buckets) + ", expected an even number of 2 or more");
     const Index middle = buckets / 2;
-    LOCUS_CHECK(max_position > middle + 1, "log_bucket: max_position is " + std::to_string(max_position) +
-                                               ", expected more than buckets / 2 + 1 = " + std::to_string(middle + 1));
+    LOCUS_CHECK(max_position >= 1,
+                "log_bucket: max_position is " + std::to_string(max_position) + ", expected 1 or more");
     if (clamp == OffsetClamp::official)
         offset = std::clamp<std::int64_t>(offset, -(max_position - 1), max_position - 1);
     const std::int64_t distance = std::abs(offset);
     if (distance <= middle) return offset;
+    LOCUS_CHECK(max_position > middle + 1, "log_bucket: max_position is " + std::to_string(max_position) +
+                                               ", expected more than buckets / 2 + 1 = " + std::to_string(middle + 1) +
+                                               " for an offset of " + std::to_string(offset));
     // max_position - 1 in the denominator makes the last offset land on buckets - 1 exactly; ceil, not floor
     // (da_utils.py make_log_bucket_position). In double: ceil of a value one ulp above a whole number would move the
     // bucket.

@@ -15,7 +15,8 @@ enum class OffsetClamp {
 };
 
 /// Signed log bucket of one offset, before the shift by the span (itself up to buckets/2, then logarithmic).
-/// Throws Error(usage) unless buckets >= 2, even, and max_position > buckets / 2 + 1.
+/// Throws Error(usage) unless buckets >= 2, even, and max_position >= 1; an offset beyond buckets / 2 that is not
+/// clamped needs max_position > buckets / 2 + 1, for the logarithm would not rise there.
 std::int64_t log_bucket(std::int64_t offset, Index buckets, Index max_position, OffsetClamp clamp);
 
 /// One row number per offset i - j, for all pairs of `queries` x `keys` tokens.

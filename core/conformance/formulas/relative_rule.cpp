@@ -84,6 +84,8 @@ RelativeRule find_rule(const Replay& at) {
     if (!index) return rule;
     const std::vector<double> rows = rows_by_offset(*index);
     if (explains(rule, rows)) return rule;
+    // Where the logarithm would not rise, hf has no row for far offsets.
+    if (rule.max_position <= rule.middle() + 1) return rule;
     rule.clamp = OffsetClamp::hf;
     if (!explains(rule, rows)) rule.clamp = OffsetClamp::official;
     return rule;
@@ -109,9 +111,9 @@ RelativeRule relative_rule(const Replay& at) {
     // No hypothesis changes it, so it is looked for once and kept as its five numbers.
     const Tensor<double>& numbers = at.common("the rule of " + at.scope() + "relative.index", [&] {
         const RelativeRule rule = find_rule(at);
-        return Tensor<double>({5}, {static_cast<double>(rule.queries), static_cast<double>(rule.keys),
-                                    static_cast<double>(rule.span), static_cast<double>(rule.max_position),
-                                    rule.clamp == OffsetClamp::hf ? 1.0 : 0.0});
+        return Tensor<double>(
+            {5}, {static_cast<double>(rule.queries), static_cast<double>(rule.keys), static_cast<double>(rule.span),
+                  static_cast<double>(rule.max_position), rule.clamp == OffsetClamp::hf ? 1.0 : 0.0});
     });
     return {static_cast<Index>(numbers[0]), static_cast<Index>(numbers[1]), static_cast<Index>(numbers[2]),
             static_cast<Index>(numbers[3]), numbers[4] == 1 ? OffsetClamp::hf : OffsetClamp::official};
@@ -119,7 +121,7 @@ RelativeRule relative_rule(const Replay& at) {
 
 RelativeRule log_rule(const Replay& at) {
     const RelativeRule rule = relative_rule(at);
-    if (rule.max_position == 0) throw NotEnough{"log buckets"};
+    if (rule.max_position <= rule.middle() + 1) throw NotEnough{"log buckets whose logarithm is used"};
     return rule;
 }
 

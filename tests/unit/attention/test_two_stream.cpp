@@ -81,6 +81,9 @@ TEST_CASE("two streams: what cannot be is refused in one sentence", "[two_stream
     Matrix<double> mapping = Matrix<double>::Zero(2, 4);
     mapping(1, 0) = mapping(1, 3) = 1;
     CHECK(refused([&] { target_positions(mapping); }).find("row 1 has ones at 0 and 3") != std::string::npos);
+    mapping(1, 0) = 0;
+    mapping(0, 3) = 1;
+    CHECK(refused([&] { target_positions(mapping); }).find("two rows have their one at 3") != std::string::npos);
     mapping(1, 3) = 0.5;
     CHECK(refused([&] { target_positions(mapping); }).find("expected 0 or 1") != std::string::npos);
     TwoStreamHiding hiding;

@@ -131,6 +131,9 @@ TEST_CASE("deberta_config: refusals name the field and what was expected", "[con
     CHECK(refusal(config(R"(, "norm_rel_ebd": "layernorm")")) ==
           std::make_pair(std::string("config.json: norm_rel_ebd is \"layernorm\", expected layer_norm or none"), 4));
     CHECK(refusal(config(R"(, "position_buckets": 7)")).second == 3);
+    // More buckets than the model has positions: every offset is a bucket by itself.
+    CHECK(parse_deberta_config(config(R"(, "position_buckets": 256, "max_position_embeddings": 64)"), "config.json")
+              .span() == 256);
     CHECK(refusal(config(R"(, "attention_head_size": 5)")).second == 4);
     CHECK(refusal(config(R"(, "relative_attention": "yes")")).second == 3);
 }

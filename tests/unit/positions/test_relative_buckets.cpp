@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <utility>
 #include <vector>
@@ -63,6 +64,21 @@ TEST_CASE("relative_buckets: beyond max_position the two codes part", "[relative
     CHECK(RelativeBuckets::logarithmic(1025, 1, 256, 512, OffsetClamp::official).row(1024, 0) == 511);
 }
 
+TEST_CASE("relative_buckets: a max_position that the logarithm never reaches", "[relative_buckets]") {
+    // 256 buckets on a model of 64 positions: every offset is its own bucket, as in transformers 4.57 and 5.24.
+    for (const Index max_position : {1, 64, 128, 129})
+        for (Index offset = -128; offset <= 128; ++offset) {
+            CHECK(log_bucket(offset, 256, max_position, OffsetClamp::hf) == offset);
+            CHECK(log_bucket(2 * offset, 256, max_position, OffsetClamp::official) ==
+                  std::clamp<std::int64_t>(2 * offset, -(max_position - 1), max_position - 1));
+        }
+    for (const Index max_position : {1, 64, 128, 129}) {
+        CHECK_THROWS_AS(log_bucket(129, 256, max_position, OffsetClamp::hf), Error);
+        CHECK_THROWS_AS(log_bucket(-129, 256, max_position, OffsetClamp::hf), Error);
+    }
+    CHECK(log_bucket(129, 256, 130, OffsetClamp::hf) == 255);
+}
+
 TEST_CASE("relative_buckets: inside the window delta(j,i) = 2k - delta(i,j)", "[relative_buckets][law]") {
     const RelativeBuckets buckets = RelativeBuckets::clamped(9, 9, 9);
     const RelativeBuckets mirrored = buckets.mirrored();
@@ -95,7 +111,7 @@ TEST_CASE("relative_buckets: impossible sizes are refused", "[relative_buckets]"
     CHECK_THROWS_AS(RelativeBuckets::clamped(0, 3, 4), Error);
     CHECK_THROWS_AS(RelativeBuckets::clamped(3, 3, 0), Error);
     CHECK_THROWS_AS(log_bucket(3, 7, 32, OffsetClamp::official), Error);
-    CHECK_THROWS_AS(log_bucket(3, 8, 5, OffsetClamp::official), Error);
+    CHECK_THROWS_AS(log_bucket(3, 8, 0, OffsetClamp::official), Error);
 }
 
 }  // namespace locus::test::test_relative_buckets
