@@ -46,6 +46,8 @@ TEST_CASE("table steps: they end on the row of the model's own line, for every r
         for (const auto& [buckets, farthest] : std::vector<std::pair<Index, Index>>{{32, 512}, {8, 32}, {256, 512}})
             rules.push_back({{buckets, buckets, farthest, clamp},
                              RelativeBuckets::logarithmic(length, length, buckets, farthest, clamp)});
+    rules.push_back({{256, 256, 64, OffsetClamp::official},
+                     RelativeBuckets::logarithmic(length, length, 256, 64, OffsetClamp::official)});
     for (const Index span : {1, 4, 512})
         rules.push_back({{0, span, span, OffsetClamp::official}, RelativeBuckets::clamped(length, length, span)});
     for (const auto& [rule, line] : rules)

@@ -18,10 +18,6 @@ std::string text(Index value) { return std::to_string(value); }
 /// The steps between i - j and the bucket where both are not the same.
 void add_logarithm(const TableRule& rule, Index offset, std::vector<TableStep>& steps) {
     const Index half = rule.buckets / 2, edge = rule.farthest - 1;
-    if (rule.clamp == OffsetClamp::official && std::abs(offset) > edge) {
-        offset = std::clamp(offset, -edge, edge);
-        steps.push_back({"kept within \u00b1" + text(edge), offset});
-    }
     const Index bucket = log_bucket(offset, rule.buckets, rule.farthest, rule.clamp);
     const std::string size = text(std::abs(offset)), start = text(half);
     steps.push_back({start + " + \u2308" + text(half - 1) + " ln(" + size + "/" + start + ")/ln(" + text(edge) + "/" +
@@ -38,7 +34,11 @@ TableRule TableRule::of(const DebertaConfig& config, OffsetClamp clamp) {
 
 std::vector<TableStep> table_steps(const TableRule& rule, Index offset) {
     std::vector<TableStep> steps = {{"i \u2212 j", offset}};
-    const Index half = rule.buckets / 2;
+    const Index half = rule.buckets / 2, edge = rule.farthest - 1;
+    if (rule.buckets > 0 && rule.clamp == OffsetClamp::official && std::abs(offset) > edge) {
+        offset = std::clamp(offset, -edge, edge);
+        steps.push_back({"kept within \u00b1" + text(edge), offset});
+    }
     if (rule.buckets == 0 && offset >= -rule.span && offset < rule.span)
         steps.push_back({"inside \u2212" + text(rule.span) + " \u2026 " + text(rule.span - 1) + ": itself", offset});
     else if (rule.buckets == 0)

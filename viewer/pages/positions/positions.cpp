@@ -62,6 +62,13 @@ OffsetClamp clamp_of(const State& state) { return DebertaOptions::of(state.diale
 
 namespace {
 
+/// M from which every offset of the page has a bucket: beyond half the buckets the logarithm must rise, unless offsets
+/// are clamped to M first.
+double least_farthest(const PositionsState& state, OffsetClamp clamp) {
+    const double half = std::floor(state.span / 2);
+    return clamp == OffsetClamp::official || state.length <= half + 1 ? 2 : half + 2;
+}
+
 /// The table of a model, as the controls of this page set one.
 struct OwnTable {
     std::size_t kind = 0;
@@ -105,8 +112,9 @@ float PositionsPage::draw_bar(Scene& scene, const Rect& bar) {
     const bool logarithmic = state.kind == 1;
     slider("span", logarithmic ? "buckets k" : "span k", state.span, 2, 64, 2);
     if (logarithmic) {
-        state.farthest = std::max(state.farthest, state.span / 2 + 2);
-        slider("farthest", "farthest M", state.farthest, state.span / 2 + 2, 128, 1);
+        const double least = least_farthest(state, clamp_of(scene.state));
+        state.farthest = std::max(state.farthest, least);
+        slider("farthest", "farthest M", state.farthest, least, 128, 1);
     }
     const float end = bar.x1 - ui.px(16);
     const float wide = ui.text_width("clamp") + ui.text_width("log buckets") + ui.px(44);
@@ -119,7 +127,7 @@ void PositionsPage::refresh(Scene& scene) {
     const OffsetClamp clamp = clamp_of(scene.state);
     const auto length = static_cast<Index>(state.length), span = static_cast<Index>(state.span);
     // The controls keep this as well, but they are not drawn while the sentence is edited.
-    if (state.kind == 1) state.farthest = std::max(state.farthest, std::floor(state.span / 2) + 2);
+    if (state.kind == 1) state.farthest = std::max(state.farthest, least_farthest(state, clamp));
     const auto farthest = static_cast<Index>(state.farthest);
     const std::string made = std::to_string(length) + " " + std::to_string(span) + " " + std::to_string(farthest) +
                              " " + std::to_string(state.kind) + (clamp == OffsetClamp::hf ? "h" : "o");
@@ -144,7 +152,7 @@ void PositionsPage::refresh(Scene& scene) {
 Part PositionsPage::part_of(const PositionsState& state, Index offset) const {
     const Index row = line_->row_of_offset(offset), size = std::abs(offset), span = line_->span();
     if (state.kind == 0) return row == offset + span ? Part::itself : Part::edge;
-    if (size <= mid(state)) return Part::itself;
+    if (size <= mid(state) && row == offset + span) return Part::itself;
     return size >= static_cast<Index>(state.farthest) - 1 ? Part::edge : Part::logarithm;
 }
 
