@@ -347,7 +347,6 @@ void PositionsPage::draw_side(Scene& scene, const Rect& area) {
     const PositionsState& state = scene.state.positions;
     const Cell cell = state.cell;
     const Index offset = cell.i - cell.j, row = line_->row(cell.i, cell.j), span = line_->span();
-    const Part part = part_of(state, offset);
     const auto length = static_cast<Index>(state.length);
     SideColumn column(scene.ui, area);
     column.heading("Why row " + std::to_string(row) + "?", std::string(state.locked ? "locked " : "") + "(" +
@@ -366,9 +365,11 @@ void PositionsPage::draw_side(Scene& scene, const Rect& area) {
         if (clamp_of(scene.state) == OffsetClamp::official)
             column.row("clamped to \u00b1(M \u2212 1) = \u00b1" + std::to_string(farthest),
                        whole(std::clamp(offset, -farthest, farthest)));
-        column.row(part == Part::itself ? "bucket (|i\u2212j| \u2264 " + std::to_string(mid(state)) + ": itself)"
-                                        : "bucket (logarithm beyond " + std::to_string(mid(state)) + ")",
-                   whole(log_bucket(offset, span, static_cast<Index>(state.farthest), clamp_of(scene.state))));
+        const std::int64_t bucket = log_bucket(offset, span, farthest + 1, clamp_of(scene.state));
+        column.row(std::abs(bucket) <= mid(state)
+                       ? "bucket (|i\u2212j| \u2264 " + std::to_string(mid(state)) + ": itself)"
+                       : "bucket (logarithm beyond " + std::to_string(mid(state)) + ")",
+                   whole(bucket));
     }
     column.row("+ k = " + std::to_string(span) + " \u2192 row", std::to_string(row), true);
     column.rule();
