@@ -1,4 +1,5 @@
-// Ports that ignore a switch of config.json, and heads without a bias: the name says which.
+// Ports that ignore a switch of config.json, heads without a bias, and buckets that reach past the last position: the
+// name says which.
 #include "core/conformance/diagnosis/diagnosis.h"
 #include "tests/changed_model.h"
 #include "tests/conformance/toy/toy_port.h"
@@ -76,6 +77,15 @@ TEST_CASE("ignored switch: no causal mask in a RoFormer that is a decoder", "[ki
     input.mask = IndexTensor(input.tokens.shape());
     for (Index n = 0; n < input.mask.size(); ++n) input.mask[n] = n % 5 != 1;
     model.check_name("layer.0.probs", 95, "no causal mask, although is_decoder is true");
+}
+
+TEST_CASE("buckets past the last position: the distance for the offset, where hf clamps no offset", "[kit]") {
+    // Eight buckets and three positions: five tokens have offsets up to 4, each its own bucket.
+    Switched model("hf_deberta_v2_short", {{"max_relative_positions", 3}});
+    ModelInput& input = model.segments.front();
+    input = ModelInput{};
+    input.tokens = IndexTensor({1, 5}, {3, 7, 11, 5, 2});
+    model.check_name("relative.index", 12, "centre k + |i - j|", {}, Dialect::hf, toy::Injection{12, 0});
 }
 
 }  // namespace locus::test::test_ignored_switches

@@ -88,6 +88,7 @@ MODELS = {
     "deberta v2 with a convolution": (deberta_v2_conv, padded, 39),
     "deberta v2, unshared": (deberta_v2_unshared, lambda: {"input_ids": tokens()}, 36),
     "deberta v2, relative attention off": (lambda: deberta_v3(relative_attention=False), padded, 26),
+    "deberta v3, more buckets than positions": (lambda: deberta_v3(position_buckets=256), padded, 36),
     "deberta v1": (deberta_v1, padded, 36),
     "deberta v1, talking heads": (lambda: deberta_v1(talking_head=True), padded, 40),
     "roformer": (roformer, padded, 30),

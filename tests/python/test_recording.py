@@ -61,6 +61,13 @@ def test_arrays_say_where_they_come_from():
         trace["layer.0.c2p"][0] = 0
 
 
+def test_xlnet_with_reversed_text_wants_an_even_batch():
+    config = transformers.XLNetConfig(vocab_size=50, d_model=32, n_layer=2, n_head=4, d_inner=48, bi_data=True)
+    model = randomised(transformers.XLNetLMHeadModel(config))
+    with pytest.raises(locus.LocusError, match="the batch has 1 samples, expected an even number"):
+        recorded(model, {"input_ids": tokens(1)})
+
+
 def test_only_what_is_asked_for_is_kept():
     trace = recorded(deberta_v3(), stages="layer.*.probs,mlm.logits", layers=[1], batch=1)
     assert trace.stages == ["layer.1.probs", "mlm.logits"]

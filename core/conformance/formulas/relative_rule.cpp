@@ -84,8 +84,9 @@ RelativeRule find_rule(const Replay& at) {
     if (!index) return rule;
     const std::vector<double> rows = rows_by_offset(*index);
     if (explains(rule, rows)) return rule;
-    // Where the logarithm would not rise, hf has no row for far offsets.
-    if (rule.max_position <= rule.middle() + 1) return rule;
+    // Where the logarithm would not rise, hf has no row for an offset beyond the middle.
+    const Index farthest = std::max(rule.queries, rule.keys) - 1;
+    if (rule.max_position <= rule.middle() + 1 && farthest > rule.middle()) return rule;
     rule.clamp = OffsetClamp::hf;
     if (!explains(rule, rows)) rule.clamp = OffsetClamp::official;
     return rule;

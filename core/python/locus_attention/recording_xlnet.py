@@ -2,6 +2,7 @@
 
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
+from .errors import UsageError
 from .recording import Adapter
 from .recording_common import Attended, Pieces, arguments_of, closing_of, first_of, part_of, softmax_visible, worst_of
 
@@ -103,6 +104,11 @@ class XLNetAdapter(Adapter):
         ids = given.get("input_ids")
         shape = ids.shape if ids is not None else given["inputs_embeds"].shape[:2]
         self.count, self.length = int(shape[0]), int(shape[1])
+        if getattr(self.core, "bi_data", False) and self.count % 2:
+            raise UsageError(
+                f"the batch has {self.count} samples, expected an even number: with bi_data the second half is reversed"
+                " text"
+            )
         kept = self.recorder.first_samples
         if ids is not None:
             self.given["tokens"] = kept(ids).cpu().long().numpy()
