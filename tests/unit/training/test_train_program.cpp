@@ -153,7 +153,8 @@ TEST_CASE("train: the commands that go on with a training do so, from the folder
     const std::string program = quoted(LOCUS_BINARY_DIR "/bin/locus-train"),
                       in = "cd " + quoted(folder.path().string());
     const auto shell = [](const std::string& line) { return run_file("/bin/sh", {"-c", line}); };
-    const Outcome first = shell(in + " && timeout --preserve-status -s INT 3 " + program +
+    // --foreground: else timeout sends its signal twice, and the second one ends a training at once.
+    const Outcome first = shell(in + " && timeout --foreground --preserve-status -s INT 3 " + program +
                                 " --corpus \"my text's/corpus.txt\" --out \"my models/the first\" --config config.json "
                                 "--steps 600000 --threads 1");
     INFO(first.err << first.out);
@@ -167,7 +168,8 @@ TEST_CASE("train: the commands that go on with a training do so, from the folder
     const std::string words = command_in(readme, "\nlocus train ");
     CHECK(words == "--resume --out . --corpus '../../my text'\\''s/corpus.txt'");
     const auto goes_on = [&](const std::string& where, const std::string& what) {
-        const Outcome again = shell(where + " && timeout --preserve-status -s INT 2 " + program + " " + what + " --threads 1");
+        const Outcome again = shell(where + " && timeout --foreground --preserve-status -s INT 2 " + program + " " +
+                                    what + " --threads 1");
         INFO(what << again.err);
         CHECK(again.status == 0);
         CHECK_THAT(again.out, Contains("; from step "));
