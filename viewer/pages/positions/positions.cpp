@@ -340,6 +340,15 @@ void PositionsPage::draw_staircase(Scene& scene, const Rect& area) {
     if (state.cell.j >= length) state.cell = {length - 1 + offset, length - 1};
 }
 
+/// What follows where offsets are not clamped to M first: which keys of `length` tokens use row 0.
+static std::string unclamped(const RelativeBuckets& line, Index length) {
+    for (Index right = 1; right < length; ++right)
+        if (line.row_of_offset(-right) == 0)
+            return "hf does not clamp offsets to M first, so keys " + std::to_string(right) +
+                   (right + 1 < length ? " or more to the right use row 0." : " to the right use row 0.");
+    return "hf does not clamp offsets to M first; here no key is far enough to the right for that to matter.";
+}
+
 // The pair in words: its offset, its bucket, its row, and who shares it.
 
 void PositionsPage::draw_side(Scene& scene, const Rect& area) {
@@ -382,7 +391,7 @@ void PositionsPage::draw_side(Scene& scene, const Rect& area) {
         "; the fast path adds whole runs.");
     if (state.kind == 1)
         column.sentence(clamp_of(scene.state) == OffsetClamp::hf
-                            ? "hf does not clamp offsets to M first, so far keys at the right use row 0."
+                            ? unclamped(*line_, length)
                             : "official clamps offsets to \u00b1(M \u2212 1) first: row 0 is never used.");
     draw_own_values(scene, column);
     column.rule();
