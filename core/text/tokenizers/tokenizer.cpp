@@ -70,6 +70,9 @@ std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& folder) {
         return open_byte_bpe(files);
     }
     if (holds(folder, "vocab.txt")) return open_vocab_txt(TokenizerFiles(folder));
+    if (holds(folder, "vocab.json"))
+        if (const TokenizerFiles files(folder); is_kind(files, "TransfoXLTokenizer", "transfo-xl"))
+            return open_word_tokenizer(files);
     if (holds(folder, "tokenizer.json")) return open_tokenizer_json(TokenizerFiles(folder));
     throw Error(
         Fault::unsupported,

@@ -41,6 +41,7 @@ public:
 ///   spiece.model               SentencePiece, XLNet
 ///   vocab.json and merges.txt  byte-level BPE: DeBERTa v1, RoBERTa, GPT-2
 ///   vocab.txt                  words if the model is a Transformer-XL, else WordPiece: BERT, RoFormer
+///   vocab.json                 words of a Transformer-XL
 ///   tokenizer.json             BPE, WordPiece or Unigram of the library tokenizers
 /// tokenizer_class of tokenizer_config.json, or else model_type of config.json, decides between kinds that share a
 /// file.  Names, ids and flags of special tokens come from tokenizer_config.json, special_tokens_map.json and

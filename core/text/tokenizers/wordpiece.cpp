@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "core/json_text.h"
+#include "core/text/corpus/text_file.h"
 #include "core/text/tokenizers/pre_tokenizers.h"
 #include "core/text/tokenizers/token_frame.h"
 #include "core/text/tokenizers/unicode.h"
@@ -147,8 +149,31 @@ private:
             behind.push_back(word.substr(last));
             word.remove_suffix(word.size() - last);
         }
-        if (!word.empty()) add_known(word, pieces);
+        if (!word.empty()) add_joined(word, pieces);
         for (auto mark = behind.rbegin(); mark != behind.rend(); ++mark) add_known(*mark, pieces);
+    }
+
+    /// A word without marks at its ends, cut where the vocabulary lacks it but has the mark or the ending.
+    void add_joined(std::string_view word, std::vector<Piece>& pieces) const {
+        const auto is_digit = [&](std::size_t at) { return word[at] >= '0' && word[at] <= '9'; };
+        const auto is_letter = [&](std::size_t at) {  // all of a character that is not ASCII
+            return (word[at] | 0x20) >= 'a' ? (word[at] | 0x20) <= 'z' : (static_cast<unsigned char>(word[at]) >= 0x80);
+        };
+        std::size_t begin = 0;
+        const bool known = vocabulary_.find(word).has_value();
+        for (std::size_t at = 1; !known && at + 1 < word.size(); ++at) {
+            const char mark = word[at];
+            const bool numbers = is_digit(at - 1) && is_digit(at + 1), letters = is_letter(at - 1) && is_letter(at + 1);
+            const bool joins = mark == '-' ? numbers || letters : (mark == ',' || mark == '.') && numbers;
+            const std::string between = {'@', mark, '@'};
+            const bool ends = mark == '\'' && letters && vocabulary_.find(word.substr(at));
+            if (!ends && !(joins && vocabulary_.find(between))) continue;
+            add_known(word.substr(begin, at - begin), pieces);
+            if (!ends) add_known(between, pieces);
+            begin = ends ? at : at + 1;
+            if (ends) break;
+        }
+        add_known(word.substr(begin), pieces);
     }
 
     /// Where the last character begins.
@@ -166,8 +191,12 @@ private:
 }  // namespace
 
 std::unique_ptr<Tokenizer> open_word_tokenizer(const TokenizerFiles& files) {
-    const std::filesystem::path file = files.folder() / "vocab.txt";
-    Vocabulary vocabulary = read_vocab_txt(file);
+    std::filesystem::path file = files.folder() / "vocab.txt";
+    const bool as_json = !std::filesystem::exists(file);
+    if (as_json) file = files.folder() / "vocab.json";
+    Vocabulary vocabulary =
+        as_json ? read_vocab_json(parse_json_object(read_model_file(file.string()), file.string()), file.string())
+                : read_vocab_txt(file);
     FrameDefaults defaults;
     defaults.roles = {{"unk_token", "<unk>"}, {"eos_token", "<eos>"}};
     for (const char* role : {"pad_token", "mask_token"})

@@ -43,14 +43,15 @@ private:
 std::unique_ptr<Tokenizer> open_wordpiece(const TokenizerFiles& files);
 
 // --- word tokenizer --------------------------------------------------------------------------------------------------
-// Whole words, as Transformer-XL reads them: vocab.txt, one word per line.
+// Whole words, as Transformer-XL reads them: vocab.txt, one word per line, or vocab.json, as transfo-xl-wt103 has it.
 // Source: kimiyoung/transformer-xl pytorch/utils/vocabulary.py.
 
 /// <eos> text: the official code ends every line with <eos>, so a text begins after one.  Words are what stands
 /// between white space; a word that the vocabulary lacks loses the punctuation at its ends, every mark a word of its
-/// own ("letter." is "letter" and "."), and is <unk> if that does not help.  lower_case or do_lower_case of
-/// tokenizer_config.json lowers the text.  There is neither a mask nor a padding token unless a file names one.
-/// Throws Error(unreadable) that names the file and the line or the missing token.
+/// own ("letter." is "letter" and "."), is cut as WikiText-103 cuts words where the vocabulary has the parts
+/// ("well-known" is well @-@ known, "1,000" is 1 @,@ 000, "don't" is don 't), and is <unk> if that does not help.
+/// lower_case or do_lower_case of tokenizer_config.json lowers the text.  There is neither a mask nor a padding token
+/// unless a file names one. Throws Error(unreadable) that names the file and the line or the missing token.
 std::unique_ptr<Tokenizer> open_word_tokenizer(const TokenizerFiles& files);
 
 }  // namespace locus

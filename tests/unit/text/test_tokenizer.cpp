@@ -247,6 +247,26 @@ TEST_CASE("tokenizer: RoBERTa's and BERT's frames, Transformer-XL without paddin
     CHECK(lower.open()->encode("TOM").pieces == Pieces{"<eos>", "tom"});
 }
 
+TEST_CASE("tokenizer: words of WikiText-103 from vocab.json, cut as their corpus is", "[tokenizer]") {
+    const Folder folder;
+    folder
+        .with("vocab.json", R"({"<eos>": 0, "<unk>": 1, "well": 2, "known": 3, "@-@": 4, "1": 5, "000": 6, "@,@": 7,
+                                "don": 8, "'t": 9, ".": 10, "mother-in-law": 11, "caf\u00e9": 12, "5": 13})")
+        .with("config.json", R"({"model_type": "transfo-xl"})");
+    const auto words = folder.open();
+    CHECK(words->encode("well-known 1,000.").pieces == Pieces{"<eos>", "well", "@-@", "known", "1", "@,@", "000", "."});
+    CHECK(words->encode("don't mother-in-law").pieces == Pieces{"<eos>", "don", "'t", "mother-in-law"});
+    CHECK(words->encode("caf\u00e9-known").pieces == Pieces{"<eos>", "caf\u00e9", "@-@", "known"});
+    // Only the mark that the vocabulary has, and only between numbers: no "@.@", no comma between words.
+    CHECK(words->encode("1.5 well,known").pieces == Pieces{"<eos>", "<unk>", "<unk>"});
+    CHECK(words->encode("well-1 can't").pieces == Pieces{"<eos>", "<unk>", "<unk>", "'t"});
+    CHECK(words->encode("x-y").behind == Pieces{"", "x", "", "y"});
+    // Another family's vocab.json has merges beside it.
+    const Folder lacks;
+    lacks.with("vocab.json", R"({"<eos>": 0, "<unk>": 1})").with("config.json", R"({"model_type": "deberta"})");
+    CHECK_THROWS_AS(lacks.open(), Error);
+}
+
 TEST_CASE("tokenizer: names, ids and flags of special tokens come from the files", "[tokenizer]") {
     const Folder folder;
     folder.with("vocab.txt", "<p>\n<u>\n<c>\n<s>\n<m>\na\n##b\n")
