@@ -215,11 +215,25 @@ std::vector<JsonFields> JsonFields::list(const std::string& name) const {
     return entries;
 }
 
-std::size_t JsonFields::list_length(const std::string& name) const {
+std::vector<Index> JsonFields::numbers(const std::string& name, Index least, Index most) const {
     const Json* value = find(name);
-    if (!value) return 0;
-    if (!value->is_array()) throw_unreadable(name, "a list");
-    return value->size();
+    if (!value) return {};
+    const auto fits = [&](const Json& item) {
+        return item.is_number_integer() && item.get<double>() >= static_cast<double>(least) &&
+               item.get<double>() <= static_cast<double>(most);
+    };
+    if (!value->is_array() || !std::all_of(value->begin(), value->end(), fits))
+        throw_unreadable(name, "a list of whole numbers from " + std::to_string(least) + " to " + std::to_string(most));
+    return value->get<std::vector<Index>>();
+}
+
+std::vector<bool> JsonFields::flags(const std::string& name) const {
+    const Json* value = find(name);
+    if (!value) return {};
+    const auto is_flag = [](const Json& item) { return item.is_boolean(); };
+    if (!value->is_array() || !std::all_of(value->begin(), value->end(), is_flag))
+        throw_unreadable(name, "a list of true and false");
+    return value->get<std::vector<bool>>();
 }
 
 JsonFields JsonFields::child(const std::string& name) const {

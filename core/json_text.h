@@ -58,8 +58,10 @@ public:
     std::vector<std::string> names(const std::string& name) const;
     /// The objects of a list.
     std::vector<JsonFields> list(const std::string& name) const;
-    /// How many items a list has; 0 where the field is absent.
-    std::size_t list_length(const std::string& name) const;
+    /// Whole numbers, each between least and most; empty where the field is absent.
+    std::vector<Index> numbers(const std::string& name, Index least, Index most) const;
+    /// Of true and false; empty where the field is absent.
+    std::vector<bool> flags(const std::string& name) const;
     JsonFields child(const std::string& name) const;
     /// The field "type", which says what kind of component this is.
     std::string type() const { return text("type"); }

@@ -66,6 +66,31 @@ Matrix<float> cached(const Matrix<float>& prev_mem, const Matrix<float>& curr_ou
     return both.bottomRows(std::min(mem_len, both.rows()));
 }
 
+/// The probability that the first word of a text gives to the rows before it, in the dialect hf; mean over heads.
+double given_to_zeros(const TransformerXl<float>& model) {
+    const Trace trace = model.forward({segment(0)}, Dialect::hf, StageFilter("layer.0.probs"));
+    const Tensor<float>& probs = trace.at("layer.0.probs").as<float>();
+    double given = 0;
+    for (Index h = 0; h < probs.extent(1); ++h)
+        given += probs.matrix(h).row(0).head(model.config().mem_len).sum() / static_cast<double>(probs.extent(1));
+    return given;
+}
+
+/// What transfo-xl-wt103 says of its words.
+TransformerXlConfig wikitext_103() {
+    TransformerXlConfig config;
+    config.vocab_size = 267735;
+    config.d_model = config.d_embed = 1024;
+    config.cutoffs = {20000, 40000, 200000};
+    config.div_val = 4;
+    return config;
+}
+
+/// Multiplications that the words of one cluster cost: D -> E_n, then E_n for each word.
+double cost_of_cluster(const TransformerXlConfig& config, Index n) {
+    return static_cast<double>(config.cluster_width(n) * (config.d_model + config.cluster_size(n)));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -141,6 +166,35 @@ int main(int argc, char** argv) {
         lesson.prove_equal("4 layers, memory 3: the same count", deepest, 4 * 3);
         lesson.prove_equal("rows of the picture in which that is not layers \u00d7 memory", wrong, 0);
 
+        lesson.say(
+            "Two habits of the released checkpoint, transfo-xl-wt103. Its TensorFlow program and transformers begin a "
+            "text with mem_len rows of zeros, the PyTorch program with none. A row of zeros is not nothing: its key is "
+            "0, but (q + v)\u00b7r of its distance is not, and the softmax counts it. tiny-txl, mem_len = 4:");
+        lesson.prove_at_least("probability that the first word gives to four rows of zeros, layer 0",
+                              given_to_zeros(four), 0.9);
+        lesson.say(
+            "And its 267735 words stand in clusters, the most frequent first. An adaptive softmax asks for a cluster "
+            "and then for a word of it, p(w) = p(cluster) p(w | cluster); vectors of rare words are narrow:");
+        const TransformerXlConfig words_of = wikitext_103();
+        const double frequent = cost_of_cluster(words_of, 0) + 3 * 1024;
+        lesson.prove_at_least("multiplications with one table of all words, over those of a word of cluster 0",
+                              267735.0 * 1024 / frequent, 12);
+        // Six words in clusters of two: logits of the words of cluster 0 and of clusters 1 and 2, then of their words.
+        const Matrix<double> first = log_softmax<double>(Matrix<double>{{1.0, 0.5, 0.25, -1.0}}, {});
+        Matrix<double> tails(2, 2);
+        tails << 2.0, 0.0, -1.0, 1.0;
+        const RowVector<double> in_order = first.rightCols(2), from_the_end = in_order.reverse();
+        const auto sum_of = [&](const RowVector<double>& given) {
+            return first.leftCols(2).array().exp().sum() + log_softmax<double>(tails, given).array().exp().sum();
+        };
+        lesson.prove("six words in three clusters: the sum of their probabilities, less 1", sum_of(in_order) - 1,
+                     1e-12);
+        lesson.say(
+            "The order of the clusters is a trap: in the PyTorch program column \u2212n stands for cluster n, in the "
+            "TensorFlow program and in transformers column n. The sum is 1 either way, so nothing looks wrong.");
+        lesson.prove("clusters from the end: the sum, less 1", sum_of(from_the_end) - 1, 1e-12);
+        lesson.prove_at_least("and the last word is likelier, times", std::exp(from_the_end[1] - in_order[1]), 3);
+
         lesson.ask("1 layer, memory 12, segments of 3: how many words before the segment move its last output?",
                    static_cast<double>(words_before(reach_of(1, 12))), 0, "Layers times memory.");
         lesson.ask("tiny-txl, mem_len = 4, rows of 128: how many numbers is a segment given for its 4 layers?",
@@ -154,8 +208,9 @@ int main(int argc, char** argv) {
             lesson.prove_equal("words before the segment: (layers \u2212 1) \u00b7 segment + memory",
                                static_cast<double>(words_before(marks)), 2 * 3 + 2);
         });
-        lesson.end(
-            {{"core/models/transformer_xl.h", "rows_to_keep"}, {"core/models/relative_heads.h", "memory_and_segment"}},
-            "Dai et al. 2019, section 3.2; NLP 기초, code 1 and figures 15 to 17.", "25");
+        lesson.end({{"core/models/transformer_xl.h", "rows_to_keep"},
+                    {"core/models/relative_heads.h", "memory_and_segment"},
+                    {"core/models/transformer_xl_words.h", "log_probabilities"}},
+                   "Dai et al. 2019, section 3.2; Grave et al. 2017; NLP 기초, code 1 and figures 15 to 17.", "25");
     });
 }

@@ -141,7 +141,7 @@ Rows next_word(const cli::Command& program, const Options& options, const Checkp
         cut_segments(whole, options.segment > 0 ? options.segment : whole.length());
     const std::string stage =
         segments.size() == 1 ? "lm.logits" : "segment." + std::to_string(segments.size() - 1) + ".lm.logits";
-    const Trace trace = run(program, checkpoint, segments, stage, "crit.out_layers.0.bias and no cutoffs");
+    const Trace trace = run(program, checkpoint, segments, stage, "crit.out_layers.0.bias");
     const auto logits = trace.at(stage).as<float>().rows();
     return {{whole.length(), "after token " + std::to_string(whole.length() - 1), logits.row(logits.rows() - 1)}};
 }

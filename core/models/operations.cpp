@@ -68,6 +68,7 @@ public:
     Scalar cross_entropy(const Row& logits, std::int64_t label) const override {
         return locus::cross_entropy<Scalar>(logits, label);
     }
+    Result log_softmax(In logits, const Row& given) const override { return locus::log_softmax<Scalar>(logits, given); }
 };
 
 }  // namespace

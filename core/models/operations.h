@@ -55,6 +55,7 @@ public:
     // core/models/word_logits.h
     virtual Result word_logits(In x, const WordBlock<Scalar>& table, Index words, const Row& bias) const = 0;
     virtual Scalar cross_entropy(const Row& logits, std::int64_t label) const = 0;
+    virtual Result log_softmax(In logits, const Row& given) const = 0;
 };
 
 /// The free functions themselves; lives as long as the program.

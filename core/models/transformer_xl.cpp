@@ -5,22 +5,10 @@
 #include <numeric>
 
 #include "core/attention/relative.h"
-#include "core/models/config_fields.h"
-#include "core/models/language_head.h"
 #include "core/models/relative_heads.h"
 #include "core/positions/position_rows.h"
 
 namespace locus {
-
-namespace {
-
-constexpr const char* kWordTable = "word_emb.emb_layers.0.weight";
-constexpr const char* kInputProjection = "word_emb.emb_projs.0";
-constexpr const char* kOutputTable = "crit.out_layers.0.weight";
-constexpr const char* kOutputBias = "crit.out_layers.0.bias";
-constexpr const char* kOutputProjection = "crit.out_projs.0";
-
-}  // namespace
 
 // --- the pass ---
 
@@ -32,6 +20,9 @@ Trace TransformerXl<Scalar>::forward(const std::vector<ModelInput>& segments, Di
     Trace trace(wanted, Scheme::transformer_xl);
     trace.expect(stage_names(segments, dialect));
     SegmentMemory<Scalar> memory = first_memory<Scalar>(segments.front());
+    if (const Index rows = rows_before_first(config_, dialect); rows > 0 && memory.empty())
+        memory.assign(static_cast<std::size_t>(config_.n_layer) + 1,
+                      Tensor<Scalar>({segments.front().batch(), rows, config_.d_model}));
     for (std::size_t s = 0; s < segments.size() && !trace.complete(); ++s)
         memory = run_segment(segments[s], memory, dialect, segment_prefix(s, segments.size()), trace);
     return trace;
@@ -70,7 +61,7 @@ SegmentMemory<Scalar> TransformerXl<Scalar>::run_segment(const ModelInput& input
         if (trace.complete()) return {};
         remember(l + 1, x);
     }
-    if (has_head()) head(input, x, prefix, trace);
+    if (has_head()) head(input, x, dialect, prefix, trace);
     return next;
 }
 
@@ -78,11 +69,9 @@ template <class Scalar>
 Tensor<Scalar> TransformerXl<Scalar>::embeddings(const ModelInput& input, const std::string& prefix,
                                                  Trace& trace) const {
     // One row per token, E -> D, times sqrt(D).  No position is added: it enters every layer through r.
-    Matrix<Scalar> rows = weights_.rows(kWordTable, input.tokens.values());
-    trace.add(prefix + "embeddings.word", as_tensor<Scalar>({input.batch(), input.length(), config_.d_embed}, rows));
-    if (config_.d_embed != config_.d_model)
-        rows = compute_.dense(rows, {weights_.matrix(kInputProjection, {config_.d_model, config_.d_embed}), {}});
-    compute_.multiply(std::sqrt(Scalar(config_.d_model)), rows);
+    Matrix<Scalar> rows = words_.vectors(input.tokens.values());
+    trace.add(prefix + "embeddings.word", as_tensor<Scalar>({input.batch(), input.length(), rows.cols()}, rows));
+    rows = words_.scaled(std::move(rows));
     Tensor<Scalar> output = as_tensor<Scalar>({input.batch(), input.length(), config_.d_model}, rows);
     trace.add(prefix + "embeddings.output", output);
     return output;
@@ -127,22 +116,27 @@ Tensor<Scalar> TransformerXl<Scalar>::run_layer(Index l, const Tensor<Scalar>& x
 }
 
 template <class Scalar>
-void TransformerXl<Scalar>::head(const ModelInput& input, const Tensor<Scalar>& x, const std::string& prefix,
-                                 Trace& trace) const {
+void TransformerXl<Scalar>::head(const ModelInput& input, const Tensor<Scalar>& x, Dialect dialect,
+                                 const std::string& prefix, Trace& trace) const {
     const bool wants_loss = !input.labels.empty() && trace.wants(prefix + "lm.loss");
-    if (!wants_loss && !trace.wants(prefix + "lm.logits")) return;
+    const bool wants_logits = wants_loss || trace.wants(prefix + "lm.logits");
+    const Index others = config_.clusters() - 1;
+    const auto with_rows = [&](const ConstView<Scalar>& rows) {
+        return as_tensor<Scalar>({x.extent(0), x.extent(1), rows.cols()}, rows);
+    };
 
-    // D -> E where the table is narrower, then against the table of words: the input's own where they are tied.
-    Matrix<Scalar> rows = x.rows();
-    if (config_.d_embed != config_.d_model) {
-        const char* name = weights_.has(kOutputProjection) ? kOutputProjection : kInputProjection;
-        rows = compute_.dense(rows, {weights_.matrix(name, {config_.d_model, config_.d_embed}).transpose(), {}});
+    // One softmax over all words, or the clusters first and the words of each then: log-probabilities, which are
+    // logits too, for their softmax is the probabilities.
+    Matrix<Scalar> logits;
+    if (others == 0) {
+        if (wants_logits) logits = words_.logits(x.rows());
+    } else if (wants_logits || trace.wants(prefix + "lm.clusters")) {
+        const Matrix<Scalar> choice = words_.choice(x.rows(), dialect);
+        trace.add(prefix + "lm.clusters", with_rows(choice.rightCols(others)));
+        if (wants_logits) logits = words_.log_probabilities(x.rows(), choice);
     }
-    const char* table = config_.tied_output ? kWordTable : kOutputTable;
-    const WordBlock<Scalar> block = [&](Index first, Index count) { return weights_.block(table, first, count); };
-    const Matrix<Scalar> logits =
-        compute_.word_logits(rows, block, config_.vocab_size, weights_.vector(kOutputBias, config_.vocab_size));
-    trace.add(prefix + "lm.logits", as_tensor<Scalar>({x.extent(0), x.extent(1), config_.vocab_size}, logits));
+    if (!wants_logits) return;
+    trace.add(prefix + "lm.logits", with_rows(logits));
     if (!wants_loss) return;
     Tensor<Scalar> loss({x.extent(0), x.extent(1)});
     for (Index n = 0; n < loss.size(); ++n) loss[n] = compute_.cross_entropy(logits.row(n), input.labels[n]);
@@ -156,45 +150,20 @@ MemoryRows rows_to_keep(const TransformerXlConfig& config, Index memory, Index q
     return {std::max<Index>(0, end - config.mem_len), end};
 }
 
-// --- configuration and weights ---
-
-TransformerXlConfig parse_transformer_xl_config(const std::string& json, const std::string& location) {
-    const ConfigFields fields(json, location);
-    TransformerXlConfig config;
-    config.vocab_size = fields.number("vocab_size", 1, 0);
-    config.d_model = fields.number("d_model", 1, 0);
-    config.d_embed = fields.number("d_embed", 1, config.d_model);
-    config.n_head = fields.number("n_head", 1, 0);
-    config.d_head = fields.number("d_head", 1, 0);
-    config.d_inner = fields.number("d_inner", 1, 0);
-    config.n_layer = fields.number("n_layer", 1, 0, ConfigFields::kMostLayers);
-    config.mem_len = fields.number("mem_len", 0, 0);
-    config.ext_len = fields.number("ext_len", 0, 0);
-    config.clamp_len = std::max<Index>(0, fields.number("clamp_len", -1, -1));
-    config.same_length = fields.flag("same_length", false);
-    config.pre_lnorm = fields.flag("pre_lnorm", false);
-    config.untie_r = fields.flag("untie_r", false);
-    config.tied_output = fields.flag("tie_weight", true) && fields.flag("tie_word_embeddings", true);
-    config.hierarchical = fields.list_length("cutoffs") > 0;
-    config.layer_norm_eps = fields.positive("layer_norm_epsilon", 1e-5);
-    if (config.d_model % 2 != 0)
-        fields.throw_unreadable("d_model", "an even number: sinusoids come in pairs", Fault::unreadable);
-    if (fields.number("attn_type", 0, 0) != 0)
-        fields.throw_unreadable("attn_type", "0, relative attention with fixed sinusoids", Fault::unsupported);
-    if (fields.number("div_val", 1, 1) != 1)
-        fields.throw_unreadable("div_val", "1: tables of different widths are not read", Fault::unsupported);
-    return config;
+Index rows_before_first(const TransformerXlConfig& config, Dialect dialect) {
+    return dialect == Dialect::hf ? config.mem_len : 0;
 }
+
+// --- weights ---
 
 namespace {
 
 std::string decoder_layer_prefix(Index layer) { return "layers." + std::to_string(layer) + "."; }
 
+/// Those of the layers.
 ExpectedTensors expected_tensors(const TransformerXlConfig& config) {
     ExpectedTensors expected;
     const Index width = config.d_model, heads = config.n_head * config.d_head;
-    expected.add(kWordTable, {config.vocab_size, config.d_embed});
-    if (config.d_embed != width) expected.add(kInputProjection, {width, config.d_embed});
     if (!config.untie_r)
         for (const char* name : {"r_w_bias", "r_r_bias"}) expected.add(name, {config.n_head, config.d_head});
     for (Index l = 0; l < config.n_layer; ++l) {
@@ -210,9 +179,6 @@ ExpectedTensors expected_tensors(const TransformerXlConfig& config) {
         expected.add_dense(ffn + "CoreNet.3", width, config.d_inner);
         expected.add_norm(ffn + "layer_norm", width);
     }
-    if (config.hierarchical) return expected;
-    expected.add(kOutputBias, {config.vocab_size});
-    if (!config.tied_output) expected.add(kOutputTable, {config.vocab_size, config.d_embed});
     return expected;
 }
 
@@ -221,22 +187,19 @@ ExpectedTensors expected_tensors(const TransformerXlConfig& config) {
 template <class Scalar>
 TransformerXl<Scalar>::TransformerXl(const TransformerXlConfig& config, std::shared_ptr<const WeightSource> weights,
                                      const Operations<Scalar>& compute)
-    : config_(config), weights_(std::move(weights)), compute_(compute), layers_(config.n_layer) {
-    weights_.require_all(expected_tensors(config_));
+    : config_(config),
+      weights_(std::move(weights)),
+      compute_(compute),
+      words_(config_, weights_, compute_),
+      layers_(config.n_layer) {
+    ExpectedTensors expected = expected_tensors(config_);
+    words_.expect(expected);
+    weights_.require_all(expected);
 }
 
 template <class Scalar>
 ModelSizes TransformerXl<Scalar>::sizes() const {
     return {config_.vocab_size, config_.n_layer, config_.n_head, config_.d_head};
-}
-
-template <class Scalar>
-std::vector<std::string> TransformerXl<Scalar>::warnings() const {
-    std::vector<std::string> warnings = weights_.warnings();
-    if (!has_head())
-        warnings.push_back(weights_.location() +
-                           ": cutoffs give an adaptive softmax, which is not computed; there are no lm.* stages");
-    return warnings;
 }
 
 template <class Scalar>
@@ -277,6 +240,7 @@ std::vector<std::string> TransformerXl<Scalar>::stage_names(const std::vector<Mo
                 names.push_back(prefix + "layer." + std::to_string(l) + "." + stem);
         for (Index l = 0; config_.mem_len > 0 && l <= config_.n_layer; ++l)
             names.push_back(prefix + "memory." + std::to_string(l));
+        if (has_head() && config_.clusters() > 1) names.push_back(prefix + "lm.clusters");
         if (has_head()) names.push_back(prefix + "lm.logits");
         if (has_head() && !segments[s].labels.empty()) names.push_back(prefix + "lm.loss");
     }

@@ -72,6 +72,18 @@ RowVector<Scalar> cross_entropy_backward(const Eigen::Ref<const RowVector<Scalar
     return d_logits;
 }
 
+template <class Scalar>
+Matrix<Scalar> log_softmax(const ConstView<Scalar>& logits, const RowVector<Scalar>& given) {
+    if (given.size() > 0) check_shape("log_softmax", "given", given, 1, logits.rows());
+    Matrix<Scalar> result(logits.rows(), logits.cols());
+    for (Index n = 0; n < logits.rows(); ++n) {
+        const Scalar maximum = logits.row(n).maxCoeff();
+        const Scalar sum = (logits.row(n).array() - maximum).exp().sum();
+        result.row(n) = (logits.row(n).array() - maximum) - std::log(sum) + (given.size() > 0 ? given[n] : Scalar(0));
+    }
+    return result;
+}
+
 // --- label smoothing ---
 
 RowVector<double> smoothed_target(Index words, std::int64_t label, const LabelSmoothing& smoothing) {
@@ -136,6 +148,7 @@ template void scatter_rows<float>(const std::vector<std::int64_t>&, const ConstV
                                   std::optional<std::int64_t>);
 template float cross_entropy<float>(const Eigen::Ref<const RowVector<float>>&, std::int64_t);
 template RowVector<float> cross_entropy_backward<float>(const Eigen::Ref<const RowVector<float>>&, std::int64_t);
+template Matrix<float> log_softmax<float>(const ConstView<float>&, const RowVector<float>&);
 template float smoothed_loss<float>(const Eigen::Ref<const RowVector<float>>&, std::int64_t, const LabelSmoothing&);
 template RowVector<float> smoothed_loss_backward<float>(const Eigen::Ref<const RowVector<float>>&, std::int64_t,
                                                         const LabelSmoothing&);
@@ -149,6 +162,7 @@ template void scatter_rows<double>(const std::vector<std::int64_t>&, const Const
                                    std::optional<std::int64_t>);
 template double cross_entropy<double>(const Eigen::Ref<const RowVector<double>>&, std::int64_t);
 template RowVector<double> cross_entropy_backward<double>(const Eigen::Ref<const RowVector<double>>&, std::int64_t);
+template Matrix<double> log_softmax<double>(const ConstView<double>&, const RowVector<double>&);
 template double smoothed_loss<double>(const Eigen::Ref<const RowVector<double>>&, std::int64_t, const LabelSmoothing&);
 template RowVector<double> smoothed_loss_backward<double>(const Eigen::Ref<const RowVector<double>>&, std::int64_t,
                                                           const LabelSmoothing&);

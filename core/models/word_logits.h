@@ -59,6 +59,12 @@ Scalar cross_entropy(const Eigen::Ref<const RowVector<Scalar>>& logits, std::int
 template <class Scalar>
 RowVector<Scalar> cross_entropy_backward(const Eigen::Ref<const RowVector<Scalar>>& logits, std::int64_t label);
 
+/// Log-probabilities, row by row: given[n] + logits[n] - log sum over w of e^{logits[n][w]}.  `given`: the
+/// log-probability of what all words of a row stand in, as a cluster of an adaptive softmax; empty: 0.
+/// logits [N,V], given [N] or empty -> [N,V].  Throws Error(usage) for another `given`.
+template <class Scalar>
+Matrix<Scalar> log_softmax(const ConstView<Scalar>& logits, const RowVector<Scalar>& given);
+
 // --- label smoothing ---
 //
 // The target is not one-hot, so no logit is pulled towards infinity.

@@ -178,6 +178,25 @@ struct CrossEntropy {
     }
 };
 
+/// One thread a row; given may be null.
+template <class Scalar>
+struct LogSoftmax {
+    const Scalar *logits, *given;
+    int words;
+    Scalar* result;
+    constexpr void operator()(long long row) const {
+        const Scalar* x = logits + row * words;
+        Scalar* y = result + row * words;
+        Scalar maximum = x[0];
+        for (int w = 1; w < words; ++w)
+            if (!(x[w] <= maximum)) maximum = x[w];
+        Scalar sum = 0;
+        for (int w = 0; w < words; ++w) sum += std::exp(x[w] - maximum);
+        const Scalar log_sum = std::log(sum), of_all = given ? given[row] : Scalar(0);
+        for (int w = 0; w < words; ++w) y[w] = (x[w] - maximum) - log_sum + of_all;
+    }
+};
+
 namespace reference {
 
 template <class Backend, class Scalar>
@@ -204,6 +223,16 @@ Scalar cross_entropy(const Backend& backend, const RowVector<Scalar>& logits, st
     backend.parallel_for(
         1, CrossEntropy<Scalar>{there.data(), narrow(logits.size()), static_cast<int>(label), loss.data()});
     return download(backend, loss, 1, 1)(0, 0);
+}
+
+template <class Backend, class Scalar>
+Matrix<Scalar> log_softmax(const Backend& backend, const Matrix<Scalar>& logits, const RowVector<Scalar>& given) {
+    if (given.size() > 0) check_width("log_softmax", given.size(), logits.rows());
+    const auto there = upload(backend, logits), of_all = upload(backend, given);
+    auto result = allocate<Scalar>(backend, logits.rows(), logits.cols());
+    backend.parallel_for(logits.rows(), LogSoftmax<Scalar>{there.data(), given.size() > 0 ? of_all.data() : nullptr,
+                                                           narrow(logits.cols()), result.data()});
+    return download(backend, result, logits.rows(), logits.cols());
 }
 
 }  // namespace reference

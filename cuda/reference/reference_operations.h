@@ -93,6 +93,9 @@ public:
     Scalar cross_entropy(const Row& logits, std::int64_t label) const override {
         return reference::cross_entropy(Backend(), logits, label);
     }
+    Result log_softmax(In logits, const Row& given) const override {
+        return reference::log_softmax(Backend(), whole(logits), given);
+    }
 
 private:
     /// A copy without gaps between the rows.

@@ -47,7 +47,7 @@ inline std::vector<std::unique_ptr<Recorded>> recorded_cases(Family family) {
             case Family::roformer:
                 return test::cases_of({"hf_roformer"}, "tiny_roformer_trained", "tiny-roformer");
             case Family::transformer_xl:
-                return test::cases_of({"txl_"}, "tiny_txl_trained", "tiny-txl");
+                return test::cases_of({"txl_", "hf_txl_"}, "tiny_txl_trained", "tiny-txl");
             case Family::xlnet:
                 break;
         }

@@ -64,6 +64,56 @@ TEST_CASE("ignored switch: the tied table where Transformer-XL and XLNet have an
                      kOracle / "hf_xlnet_order_3241" / "model");
 }
 
+TEST_CASE("ignored switch: the tables of an adaptive softmax, its biases and its ties", "[kit]") {
+    const char* name = "hf_txl_word_clusters_one_table";
+    const Switched own(name, {{"tie_word_embeddings", false}}), tied(name, {{"tie_word_embeddings", true}});
+    own.check_name("segment.0.lm.clusters", 112, "the word table, although the head has a matrix of its own",
+                   tied.model);
+    tied.check_name("segment.0.lm.clusters", 112, "another matrix of the checkpoint", own.model);
+    own.check_name("segment.0.lm.clusters", 52, "without its bias", {}, Dialect::hf, toy::Injection{52, 3});
+    for (const Dialect dialect : {Dialect::hf, Dialect::official}) {
+        own.check_name("segment.0.lm.clusters", 113, "every output projection tied to the input's", {}, dialect,
+                       toy::Injection{113, 2});
+        own.check_name("segment.0.lm.clusters", 113, "clusters from the other end", {}, dialect,
+                       toy::Injection{113, 0});
+    }
+    const Switched all(name, {{"tie_projs", {true, true, true, true}}});
+    all.check_name("segment.0.lm.clusters", 52, "without its bias", {}, Dialect::official, toy::Injection{52, 3});
+}
+
+TEST_CASE("ignored switch: a memory of zeros before a text of Transformer-XL, and none", "[kit]") {
+    const Switched model("txl_basic", nlohmann::json::object());
+    const auto opened = ModelFolder::open(model.model.string());
+    const auto trace = [&](Dialect dialect) {
+        return open_case_model<double>(model.model)->forward(model.segments, dialect);
+    };
+    const Trace official = trace(Dialect::official), hf = trace(Dialect::hf);
+    const auto said = [&](const Trace& reference, const Trace& candidate, Dialect dialect) {
+        const Comparison comparison = compare(reference, candidate);
+        REQUIRE(comparison.first());
+        CHECK(comparison.first()->name == "segment.0.positions.r");
+        return diagnose({reference, candidate, opened, model.segments, dialect}, comparison, *comparison.first())
+            .pattern;
+    };
+    CHECK(said(official, hf, Dialect::official) ==
+          "shape [12, 10] instead of [5, 10]: its text begins with a memory of 7 rows of 0, as in transformers "
+          "(--dialect hf)");
+    CHECK(
+        said(hf, official, Dialect::hf) ==
+        "shape [5, 10] instead of [12, 10]: its text begins without a memory, that of the reference with 7 rows of 0, "
+        "as in transformers (--dialect hf)");
+    // The evidence need not say the dialect: a mistake beside a memory of zeros has its name.
+    toy::ToyOptions options;
+    options.hugging_face = true;
+    options.injected = toy::Injection{67, 0};
+    const Trace port = toy::run_toy<float>(model.model.string(), model.segments, options);
+    const Comparison comparison = compare(hf, port);
+    REQUIRE(comparison.first());
+    const Diagnosis shift = diagnose({hf, port, opened, model.segments}, comparison, *comparison.first());
+    REQUIRE(shift.named);
+    CHECK(shift.named->mistake == 67);
+}
+
 TEST_CASE("ignored switch: the bias of the heads of Transformer-XL and XLNet", "[kit]") {
     const Switched txl("txl_same_length", nlohmann::json::object()),
         xlnet("hf_xlnet_order_3241", nlohmann::json::object());

@@ -122,6 +122,10 @@ public:
         take("cross_entropy", logits);
         return tags("cross_entropy", 1, 1)(0, 0);
     }
+    Result log_softmax(In logits, const Row& given) const override {
+        take("log_softmax", logits, given);
+        return tags("log_softmax", logits.rows(), logits.cols());
+    }
 
 private:
     static constexpr int kCheckBits = 19, kPayloadBits = 33;

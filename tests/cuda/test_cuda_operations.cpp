@@ -271,10 +271,16 @@ void check_words(const Operations<Scalar>& gpu) {
             const double expected = cpu.cross_entropy(logits.row(2), words / 2);
             CHECK(std::abs(expected - gpu.cross_entropy(logits.row(2), words / 2)) <=
                   double(words + 16) * epsilon<Scalar>() * (1 + std::abs(expected)));
+            const RowVector<Scalar> given = biased ? random_row(7) : RowVector<Scalar>();
+            const Matrix<Scalar> log_probabilities = cpu.log_softmax(logits, given);
+            check_within(log_probabilities, gpu.log_softmax(logits, given),
+                         double(words + 16) * epsilon<Scalar>() *
+                             (1 + log_probabilities.template cast<double>().array().abs()).matrix());
         }
     }
     CHECK_THROWS_AS(gpu.cross_entropy(random_row(3), 3), Error);
     CHECK_THROWS_AS(gpu.cross_entropy(random_row(3), -1), Error);
+    CHECK_THROWS_AS(gpu.log_softmax(random(4, 3), random_row(3)), Error);
 }
 
 }  // namespace

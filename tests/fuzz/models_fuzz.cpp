@@ -74,8 +74,17 @@ void fuzz_config(std::string_view bytes, const fs::path&) {
             const RoformerConfig config = parse_roformer_config(text, "config.json");
             return promise(config.hidden_size % config.num_attention_heads == 0, "heads divide the width");
         }
-        case Family::transformer_xl:
-            return promise(parse_transformer_xl_config(text, "config.json").n_layer >= 0, "no size is negative");
+        case Family::transformer_xl: {
+            const TransformerXlConfig config = parse_transformer_xl_config(text, "config.json");
+            promise(config.n_layer >= 0, "no size is negative");
+            promise(std::ssize(config.tied_projections) == config.clusters(), "every cluster has or has no tie");
+            Index words = 0;
+            for (Index n = 0; n < config.clusters(); ++n) {
+                promise(config.cluster_size(n) > 0 && config.cluster_width(n) > 0, "no cluster is empty");
+                words += config.cluster_size(n);
+            }
+            return promise(words == config.vocab_size, "every word stands in a cluster");
+        }
         case Family::xlnet:
             return promise(parse_xlnet_config(text, "config.json").n_layer >= 0, "no size is negative");
     }

@@ -12,8 +12,8 @@ TEST_CASE("oracle: every RoFormer case", "[oracle][roformer]") {
 }
 
 TEST_CASE("oracle: every Transformer-XL case", "[oracle][transformer_xl]") {
-    const std::vector<Case> cases = cases_of({"txl_"}, "tiny_txl_trained", "tiny-txl");
-    REQUIRE(cases.size() == 6);
+    const std::vector<Case> cases = cases_of({"txl_", "hf_txl_"}, "tiny_txl_trained", "tiny-txl");
+    REQUIRE(cases.size() == 9);
     for (const Case& one : cases) DYNAMIC_SECTION(one.name()) {
             check_case(one);
         }

@@ -198,17 +198,82 @@ TEST_CASE("transformer_xl: a factorised table with its projection is one wide ta
     CHECK(stage(two, text, "embeddings.word").cols() == 4);
 }
 
-TEST_CASE("transformer_xl: cutoffs leave the layers and take the words away, and say so", "[transformer_xl][law]") {
+TEST_CASE("transformer_xl: an adaptive softmax gives a cluster what its words have together", "[transformer_xl][law]") {
+    for (const auto& [name, ends] : {std::pair<const char*, std::vector<Index>>{"hf_txl_word_clusters", {7, 13, 23}},
+                                     {"hf_txl_word_clusters_one_table", {5, 11, 17, 23}}}) {
+        INFO(name);
+        const auto model = open_oracle(name);
+        const std::vector<ModelInput> text = {tokens_of({1, 8, 22, 14})};
+        for (const Dialect dialect : {Dialect::reference, Dialect::official}) {
+            const Trace trace = model->forward(text, dialect, StageFilter("lm.*"));
+            const Matrix<double> words = trace.at("lm.logits").as<double>().rows().array().exp();
+            const Matrix<double> clusters = trace.at("lm.clusters").as<double>().rows().array().exp();
+            REQUIRE(clusters.cols() + 1 == std::ssize(ends));
+            CHECK((words.rowwise().sum().array() - 1).abs().maxCoeff() <= 1e-12);
+            for (std::size_t n = 1; n < ends.size(); ++n)
+                CHECK((words.middleCols(ends[n - 1], ends[n] - ends[n - 1]).rowwise().sum() -
+                       clusters.col(static_cast<Index>(n - 1)))
+                          .cwiseAbs()
+                          .maxCoeff() <= 1e-12);
+        }
+    }
+}
+
+TEST_CASE("transformer_xl: the official order of clusters is the other one with their weights turned round",
+          "[transformer_xl][dialect]") {
+    const fs::path folder = kOracle / "hf_txl_word_clusters_one_table" / "model";
+    const Checkpoint checkpoint = open_checkpoint(folder);
+    auto turned = std::make_shared<MemoryWeights>();
+    for (const std::string& name : checkpoint.weights->names()) {
+        const Shape shape = *checkpoint.weights->shape(name);
+        Matrix<double> rows = checkpoint.weights->rows_f64(name, 0, shape[0]);
+        if (name == "crit.cluster_weight") rows = rows.colwise().reverse().eval();
+        if (name == "crit.cluster_bias") rows = rows.reverse().eval();
+        turned->tensors[name] = {shape, rows};
+    }
+    const auto here = open_oracle("hf_txl_word_clusters_one_table");
+    const auto there = open_model<double>(checkpoint.config_json, "config.json", turned);
+    const std::vector<ModelInput> text = {tokens_of({1, 8, 22})};
+    const auto logits = [&](const Model<double>& model, Dialect dialect) {
+        return model.forward(text, dialect, StageFilter("lm.logits")).at("lm.logits").template as<double>().values();
+    };
+    CHECK(logits(*here, Dialect::reference) == logits(*there, Dialect::official));
+    CHECK(logits(*here, Dialect::reference) != logits(*here, Dialect::official));
+}
+
+TEST_CASE("transformer_xl: in the dialect hf a text begins with a memory of zeros", "[transformer_xl][dialect]") {
+    const auto model = open_oracle("txl_basic");
+    const std::vector<ModelInput> text = {tokens_of({1, 2, 3}), tokens_of({4, 5, 6})};
+    std::vector<ModelInput> remembering = text;
+    remembering.front().memories.assign(3, Tensor<double>({1, 7, 10}));
+    const Trace hf = model->forward(text, Dialect::hf), zeros = model->forward(remembering, Dialect::reference);
+    REQUIRE(hf.names() == zeros.names());
+    for (const std::string& name : hf.names())
+        CHECK(hf.at(name).as<double>().values() == zeros.at(name).as<double>().values());
+    CHECK(hf.at("segment.0.layer.0.probs").shape() == Shape{1, 3, 3, 10});
+    // What is given counts, and a model without a memory has none.
+    CHECK(model->forward(remembering, Dialect::hf).at("segment.1.lm.logits").as<double>().values() ==
+          zeros.at("segment.1.lm.logits").as<double>().values());
+    json config = json::parse(open_checkpoint(kOracle / "txl_basic" / "model").config_json);
+    config["mem_len"] = 0;
+    const auto none =
+        open_model<double>(config.dump(), "config.json", open_checkpoint(kOracle / "txl_basic" / "model").weights);
+    CHECK(none->forward({text.front()}, Dialect::hf).at("layer.0.probs").shape() == Shape{1, 3, 3, 3});
+}
+
+TEST_CASE("transformer_xl: without an output layer there are no words", "[transformer_xl][law]") {
     const Checkpoint checkpoint = open_checkpoint(kOracle / "txl_basic" / "model");
-    json config = json::parse(checkpoint.config_json);
-    config["cutoffs"] = {7, 15};
+    auto body = std::make_shared<MemoryWeights>();
+    for (const std::string& name : checkpoint.weights->names())
+        if (!name.starts_with("crit.")) {
+            const Shape shape = *checkpoint.weights->shape(name);
+            body->tensors[name] = {shape, checkpoint.weights->rows_f64(name, 0, shape[0])};
+        }
     const auto plain = open_oracle("txl_basic");
-    const auto adaptive = open_model<double>(config.dump(), "config.json", checkpoint.weights);
+    const auto alone = open_model<double>(checkpoint.config_json, "config.json", body);
     const std::vector<ModelInput> text = {tokens_of({1, 2, 3})};
-    CHECK(stage(*adaptive, text, "layer.1.output") == stage(*plain, text, "layer.1.output"));
-    CHECK(adaptive->stage_names(text, kOurs).back() == "memory.2");
-    REQUIRE(adaptive->warnings().size() == 1);
-    CHECK(adaptive->warnings()[0].find("adaptive softmax") != std::string::npos);
+    CHECK(stage(*alone, text, "layer.1.output") == stage(*plain, text, "layer.1.output"));
+    CHECK(alone->stage_names(text, kOurs).back() == "memory.2");
 }
 
 TEST_CASE("roformer: hidden tokens in front move a text, and nothing changes", "[roformer][law]") {

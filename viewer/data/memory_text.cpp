@@ -59,10 +59,10 @@ std::shared_ptr<const MemoryText::Before> MemoryText::before(Index length, Index
     made->segment = segment;
     Trace nothing(StageFilter::none());
     for (Index s = 0; s < segment; ++s)
-        made->memory = model().run_segment(input_of(s * length, length), made->memory, Dialect::official, "", nothing);
+        made->memory = model().run_segment(input_of(s * length, length), made->memory, Dialect::reference, "", nothing);
     const Index count = std::min(length, static_cast<Index>(tokens_.size()) - segment * length);
     Trace alone(StageFilter("lm.logits"));
-    model().run_segment(input_of(segment * length, count), {}, Dialect::official, "", alone);
+    model().run_segment(input_of(segment * length, count), {}, Dialect::reference, "", alone);
     if (const Stage* stage = alone.find("lm.logits")) made->logits = stage->as<float>();
     before_ = made;
     return made;
@@ -87,7 +87,7 @@ void MemoryAnswer::run() {
     std::string stages = "lm.logits";
     for (const char* stem : {"q", "k", "r_k", "bd_raw", "scores", "probs"}) stages += "," + at + stem;
     trace = Trace(StageFilter(stages), Scheme::transformer_xl);
-    sentence.model().run_segment(sentence.input_of(begin, length), newest(before->memory, memory), Dialect::official,
+    sentence.model().run_segment(sentence.input_of(begin, length), newest(before->memory, memory), Dialect::reference,
                                  "", trace);
     logits_without = before->logits;
     has_head = sentence.model().has_head();

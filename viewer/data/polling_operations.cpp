@@ -59,6 +59,7 @@ public:
     Scalar cross_entropy(const Row& logits, std::int64_t label) const override {
         return polled().cross_entropy(logits, label);
     }
+    Result log_softmax(In logits, const Row& given) const override { return polled().log_softmax(logits, given); }
 
 private:
     static const Base& polled() {

@@ -149,10 +149,44 @@ const ModelInput& Replay::input() const {
 
 std::size_t Replay::segment() const { return static_cast<std::size_t>(segment_of(segment_)); }
 
+namespace {
+
+/// What the first segment of a Transformer-XL remembers that is given no memory: nothing, or rows of 0.  The reference
+/// shows it by how many keys it has, or by what it hands on; where it does not, the dialect says it.
+Index rows_before_first_of(const Evidence& evidence, const TransformerXlConfig& config) {
+    const Index length = evidence.segments.front().length();
+    const std::string prefix = segment_prefix(0, evidence.segments.size());
+    const auto extent = [&](const std::string& name, std::size_t axis) -> Index {
+        const Shape* shape = evidence.reference.shape_of(prefix + name);
+        return shape && axis < shape->size() ? (*shape)[axis] : 0;
+    };
+    if (const Index keys = extent("positions.r", 0); keys > 0) return std::max<Index>(0, keys - length);
+    for (Index l = 0; l < config.n_layer; ++l)
+        for (const auto& [stem, axis] :
+             {std::pair{"k", 2}, {"v", 2}, {"ac", 3}, {"bd", 3}, {"scores", 3}, {"probs", 3}}) {
+            const std::string name = "layer." + std::to_string(l) + "." + stem;
+            if (const Index keys = extent(name, static_cast<std::size_t>(axis)); keys > 0)
+                return std::max<Index>(0, keys - length);
+        }
+    const Index zeros = rows_before_first(config, Dialect::hf);
+    const auto handed_on = [&](Index rows) {
+        const MemoryRows kept = rows_to_keep(config, rows, length, evidence.dialect);
+        return kept.end - kept.begin;
+    };
+    for (Index l = 0; l <= config.n_layer && handed_on(0) != handed_on(zeros); ++l)
+        if (const Index kept = extent("memory." + std::to_string(l), 1); kept > 0)
+            return kept == handed_on(zeros) ? zeros : 0;
+    return rows_before_first(config, evidence.dialect);
+}
+
+}  // namespace
+
 Index Replay::remembered() const {
     if (segment() >= evidence_.segments.size()) throw NotEnough{"the inputs"};
     const std::vector<Tensor<double>>& given = evidence_.segments.front().memories;
-    Index rows = given.empty() ? 0 : given.front().extent(1);
+    Index rows = !given.empty()                       ? given.front().extent(1)
+                 : family() == Family::transformer_xl ? rows_before_first_of(evidence_, transformer_xl())
+                                                      : 0;
     for (std::size_t s = 0; s < segment(); ++s) {
         const Index length = evidence_.segments[s].length();
         if (family() == Family::transformer_xl) {

@@ -10,6 +10,7 @@
 #include "core/conformance/diagnosis/judge.h"
 #include "core/conformance/diagnosis/saved.h"
 #include "core/conformance/formulas/arithmetic.h"
+#include "core/models/transformer_xl.h"
 #include "core/stages.h"
 
 namespace locus::conformance {
@@ -88,10 +89,27 @@ Index memory_of(const Evidence& evidence, const std::string& stage, const Tensor
     return std::max<Index>(0, values.extent(values.rank() - 1) - values.extent(values.rank() - 2));
 }
 
+/// Transformer-XL: one of the two begins its text with a memory of mem_len zeros, which shows as so many keys more;
+/// empty where the shapes differ by anything else.
+std::string memory_of_zeros(const Evidence& evidence, const std::string& stage) {
+    if (!evidence.model || !evidence.model->transformer_xl || segment_of(stage) > 0) return "";
+    const Shape *right = evidence.reference.shape_of(stage), *found = evidence.candidate.shape_of(stage);
+    if (!right || !found || right->size() != found->size()) return "";
+    std::vector<Index> more;
+    for (std::size_t axis = 0; axis < right->size(); ++axis)
+        if ((*found)[axis] != (*right)[axis]) more.push_back((*found)[axis] - (*right)[axis]);
+    const Index zeros = rows_before_first(*evidence.model->transformer_xl, Dialect::hf);
+    if (zeros == 0 || more.size() != 1 || std::abs(more.front()) != zeros) return "";
+    const std::string rows = std::to_string(zeros) + (zeros == 1 ? " row" : " rows") + " of 0";
+    return more.front() > 0 ? ": its text begins with a memory of " + rows + ", as in transformers (--dialect hf)"
+                            : ": its text begins without a memory, that of the reference with " + rows +
+                                  ", as in transformers (--dialect hf)";
+}
+
 }  // namespace
 
 std::string describe_difference(const Evidence& evidence, const StageVerdict& verdict) {
-    if (verdict.worst < 0) return verdict.reason;
+    if (verdict.worst < 0) return verdict.reason + memory_of_zeros(evidence, verdict.name);
     const auto stage = evidence.reference.at(verdict.name);
     const Tensor<double> right = widened(*stage), found = widened(*evidence.candidate.at(verdict.name));
     if (right.shape() != found.shape()) return verdict.reason;

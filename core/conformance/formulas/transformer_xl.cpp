@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "core/attention/relative.h"
-#include "core/models/language_head.h"
 #include "core/models/transformer_xl.h"
 #include "core/models/xlnet.h"
 #include "core/positions/position_rows.h"
@@ -50,7 +49,7 @@ Tensor<double> memory_before_of(const Replay& at) {
                             ".")("memory");
     const std::vector<Tensor<double>>& given = at.input().memories;
     if (!given.empty()) return given.at(static_cast<std::size_t>(layer));
-    return Tensor<double>({at.input().batch(), 0, at("x").extent(2)});
+    return Tensor<double>({at.input().batch(), at.remembered(), at("x").extent(2)});
 }
 
 }  // namespace
@@ -179,24 +178,28 @@ std::vector<Formula> relative_formulas() {
 
 namespace {
 
-constexpr const char* kTxlWordTable = "word_emb.emb_layers.0.weight";
-constexpr const char* kInputProjection = "word_emb.emb_projs.0";
-constexpr const char* kOutputTable = "crit.out_layers.0.weight";
-constexpr const char* kOutputBias = "crit.out_layers.0.bias";
-constexpr const char* kOutputProjection = "crit.out_projs.0";
-
 const WeightReader<double>& txl_weights(const Replay& at) { return at.model().weights; }
 
 std::string attention_of(const Replay& at) { return "layers." + std::to_string(at.layer()) + ".dec_attn."; }
 std::string ffn_of(const Replay& at) { return "layers." + std::to_string(at.layer()) + ".pos_ff."; }
 
+TransformerXlWords<double> txl_words(const Replay& at) {
+    return TransformerXlWords<double>(at.transformer_xl(), txl_weights(at));
+}
+
+std::string last_output(const Replay& at) {
+    return "/layer." + std::to_string(at.transformer_xl().n_layer - 1) + ".output";
+}
+
+Tensor<double> txl_embeddings_word(const Replay& at) {
+    const ModelInput& input = at.input();
+    const Matrix<double> rows = txl_words(at).vectors(input.tokens.values());
+    return as_tensor<double>({input.batch(), input.length(), rows.cols()}, rows);
+}
+
 Tensor<double> txl_embeddings_output(const Replay& at) {
-    const TransformerXlConfig& config = at.transformer_xl();
-    Matrix<double> rows = at("/embeddings.word").rows();
-    if (config.d_embed != config.d_model)
-        rows =
-            times_transposed<double>(rows, txl_weights(at).matrix(kInputProjection, {config.d_model, config.d_embed}));
-    return shaped(at("/embeddings.word"), rows * std::sqrt(static_cast<double>(config.d_model)));
+    const Tensor<double>& words = at("/embeddings.word");
+    return shaped(words, txl_words(at).scaled(words.rows()));
 }
 
 /// Rows part * H * d ... of qkv_net: 0 q, 1 k, 2 v.
@@ -273,19 +276,80 @@ BlockWeights txl_block() {
 
 LanguageHead transformer_xl_head(const Replay& at) {
     const TransformerXlConfig& config = at.transformer_xl();
-    if (config.hierarchical) throw NotEnough{"a plain softmax"};
-    const Tensor<double>& top = at("/layer." + std::to_string(config.n_layer - 1) + ".output");
-    Matrix<double> rows = top.rows();
-    if (config.d_embed != config.d_model)
-        rows = times<double>(
-            rows, txl_weights(at).matrix(txl_weights(at).has(kOutputProjection) ? kOutputProjection : kInputProjection,
-                                         {config.d_model, config.d_embed}));
+    if (config.clusters() > 1) throw NotEnough{"a plain softmax"};
+    const Tensor<double>& top = at(last_output(at));
+    const std::string input = "word_emb.emb_layers.0.weight", output = "crit.out_layers.0.weight";
     return {top,
-            std::move(rows),
-            config.tied_output ? kTxlWordTable : kOutputTable,
-            config.tied_output ? kOutputTable : kTxlWordTable,
+            txl_words(at).projected(top.rows(), 0),
+            config.tied_output ? input : output,
+            config.tied_output ? output : input,
             config.vocab_size,
-            txl_weights(at).vector(kOutputBias, config.vocab_size)};
+            txl_weights(at).vector("crit.out_layers.0.bias", config.vocab_size)};
+}
+
+bool is_adaptive(const Replay& at) {
+    return at.family() == Family::transformer_xl && at.transformer_xl().clusters() > 1;
+}
+
+namespace {
+
+AdaptiveHead adaptive_head_of(const Tensor<double>& top, const TransformerXlConfig& config, Dialect order,
+                              const WeightReader<double>& weights) {
+    const TransformerXlWords<double> words(config, weights);
+    const Matrix<double> choice = words.choice(top.rows(), order);
+    return {shaped(top, choice.rightCols(config.clusters() - 1)),
+            shaped(top, words.log_probabilities(top.rows(), choice))};
+}
+
+/// The checkpoint with biases of 0 in its head.
+class WithoutBiases final : public WeightSource {
+public:
+    explicit WithoutBiases(std::shared_ptr<const WeightSource> source) : source_(std::move(source)) {}
+    std::optional<Shape> shape(const std::string& name) const override { return source_->shape(name); }
+    std::vector<std::string> names() const override { return source_->names(); }
+    std::string location() const override { return source_->location(); }
+    Matrix<float> rows_f32(const std::string& name, Index first, Index rows) const override {
+        return source_->rows_f32(name, first, rows) * (is_bias(name) ? 0.0f : 1.0f);
+    }
+    Matrix<double> rows_f64(const std::string& name, Index first, Index rows) const override {
+        return source_->rows_f64(name, first, rows) * (is_bias(name) ? 0.0 : 1.0);
+    }
+
+private:
+    static bool is_bias(const std::string& name) { return name.starts_with("crit.") && name.ends_with("bias"); }
+    std::shared_ptr<const WeightSource> source_;
+};
+
+/// How far the reference's own head is from that of a dialect; nothing where it does not report both ends of it.
+std::optional<double> distance_from(const Replay& at, Dialect dialect) {
+    const auto top = at.expected(last_output(at));
+    if (!top) return std::nullopt;
+    const AdaptiveHead head = adaptive_head_of(*top, at.transformer_xl(), dialect, txl_weights(at));
+    for (const auto& [stem, ours] : {std::pair{"/lm.clusters", &head.clusters}, {"/lm.logits", &head.logits}})
+        if (const auto theirs = at.expected(stem); theirs && theirs->shape() == ours->shape())
+            return (theirs->rows() - ours->rows()).cwiseAbs().maxCoeff();
+    return std::nullopt;
+}
+
+}  // namespace
+
+Dialect order_of_clusters(const Replay& at) {
+    const Tensor<double>& from_the_end = at.common("clusters from the end, " + at.scope(), [&] {
+        const auto official = distance_from(at, Dialect::official), hf = distance_from(at, Dialect::hf);
+        const bool known = official && hf && *official != *hf;
+        const bool turned = known ? *official < *hf : at.dialect() == Dialect::official;
+        return Tensor<double>({1}, {turned ? 1.0 : 0.0});
+    });
+    return from_the_end[0] == 1 ? Dialect::official : Dialect::hf;
+}
+
+AdaptiveHead adaptive_head(const Replay& at, const TransformerXlConfig& config, Dialect order) {
+    return adaptive_head_of(at(last_output(at)), config, order, txl_weights(at));
+}
+
+AdaptiveHead adaptive_head_without_biases(const Replay& at) {
+    const WeightReader<double> weights(std::make_shared<WithoutBiases>(at.model().source));
+    return adaptive_head_of(at(last_output(at)), at.transformer_xl(), order_of_clusters(at), weights);
 }
 
 LanguageHead language_head(const Replay& at) {
@@ -298,13 +362,14 @@ Tensor<double> language_logits(const Replay& at, const LanguageHead& head, const
 }
 
 Tensor<double> right_language_logits(const Replay& at) {
+    if (is_adaptive(at)) return adaptive_head(at, at.transformer_xl(), order_of_clusters(at)).logits;
     const LanguageHead head = language_head(at);
     return language_logits(at, head, head.table, head.bias);
 }
 
 std::vector<Formula> transformer_xl_formulas() {
     std::vector<Formula> all = {
-        {"/embeddings.word", {}, [](const Replay& at) { return rows_of_tokens(at, kTxlWordTable); }},
+        {"/embeddings.word", {}, txl_embeddings_word},
         {"/embeddings.output", {"/embeddings.word"}, txl_embeddings_output},
         {"/positions.r",
          {},
@@ -324,6 +389,10 @@ std::vector<Formula> transformer_xl_formulas() {
     for (Formula& formula : relative_formulas()) all.push_back(std::move(formula));
     for (Formula& formula : block_formulas(txl_block())) all.push_back(std::move(formula));
     for (Formula& formula : transformer_xl_gradient_formulas()) all.push_back(std::move(formula));
+    all.push_back({"/lm.clusters", {}, [](const Replay& at) {
+                       if (!is_adaptive(at)) throw NotEnough{"an adaptive softmax"};
+                       return adaptive_head(at, at.transformer_xl(), order_of_clusters(at)).clusters;
+                   }});
     all.push_back({"/lm.logits", {}, right_language_logits});
     all.push_back({"/lm.loss", {"/lm.logits"}, [](const Replay& at) { return losses_of(at, at("/lm.logits")); }});
     return all;

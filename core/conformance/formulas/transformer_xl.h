@@ -59,11 +59,23 @@ struct LanguageHead {
     Index words = 0;            // V
     RowVector<double> bias;     // [V]
 };
-/// Throws NotEnough for a hierarchical softmax.
+/// Throws NotEnough for an adaptive softmax.
 LanguageHead transformer_xl_head(const Replay& at);
 LanguageHead xlnet_head(const Replay& at);
 /// That of the family at hand.
 LanguageHead language_head(const Replay& at);
+/// True for a Transformer-XL with an adaptive softmax.
+bool is_adaptive(const Replay& at);
+/// What it makes of the last layer's output: log-probabilities of the clusters [B,T,C] and of all words [B,T,V].
+struct AdaptiveHead {
+    Tensor<double> clusters, logits;
+};
+/// As `config`, which may differ from the checkpoint's own, and `order` say (TransformerXlWords::choice).
+AdaptiveHead adaptive_head(const Replay& at, const TransformerXlConfig& config, Dialect order);
+/// That of the checkpoint, but no word and no cluster has a bias.
+AdaptiveHead adaptive_head_without_biases(const Replay& at);
+/// The order that the reference's own clusters or logits follow; without them that of the evidence's dialect.
+Dialect order_of_clusters(const Replay& at);
 /// rows table^T + bias -> [B,P,V]; bias may be empty.
 Tensor<double> language_logits(const Replay& at, const LanguageHead& head, const std::string& table,
                                const RowVector<double>& bias);

@@ -85,8 +85,14 @@ Variant transform(std::string how, Steps steps) {
 
 /// The same of Transformer-XL and XLNet.
 Tensor<double> language_logits_without_bias(const Replay& at) {
+    if (is_adaptive(at)) return adaptive_head_without_biases(at).logits;
     const LanguageHead head = language_head(at);
     return language_logits(at, head, head.table, {});
+}
+
+Tensor<double> clusters_without_bias(const Replay& at) {
+    if (!is_adaptive(at)) throw NotEnough{"an adaptive softmax"};
+    return adaptive_head_without_biases(at).clusters;
 }
 
 Formula without_bias(const char* stem, const char* from) {
@@ -102,7 +108,7 @@ Mistake mistake() {
             .evidence = "transformers #15216, #15673, #18659; microsoft/DeBERTa #99, #74",
             .lesson = "13",
             .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
-            .stems = {"/mlm.transform", "/mlm.logits", "/mlm.loss", "/lm.logits"},
+            .stems = {"/mlm.transform", "/mlm.logits", "/mlm.loss", "/lm.clusters", "/lm.logits"},
             .variants = {transform("without its dense layer", {.dense = false}),
                          transform("without its activation", {.activation = false}),
                          transform("without its norm", {.norm = false}),
@@ -114,6 +120,7 @@ Mistake mistake() {
                          {"without its bias",
                           {without_bias("/mlm.logits", "/mlm.transform"),
                            without_bias("/mlm.logits_at_positions", "/mlm.transform_at_positions"),
+                           {"/lm.clusters", {}, clusters_without_bias},
                            {"/lm.logits", {}, language_logits_without_bias}}},
                          {"a loss for tokens with label 0 too", {{"/mlm.loss", {"/mlm.logits"}, [](const Replay& at) {
                                                                       return losses(at, at("/mlm.logits"), true);
@@ -359,8 +366,19 @@ Tensor<double> logits_of_the_words(const Replay& at) {
     return logits_of(at, words);
 }
 
+/// The same of an adaptive softmax: all its tables are the words' own, or none.
+AdaptiveHead adaptive_head_of_the_other(const Replay& at, bool tied) {
+    if (!is_adaptive(at)) throw NotEnough{"an adaptive softmax"};
+    TransformerXlConfig config = at.transformer_xl();
+    if (config.tied_output != tied || (tied && !at.model().source->shape("crit.out_layers.0.weight")))
+        throw NotEnough{"a second output matrix in the checkpoint"};
+    config.tied_output = !tied;
+    return adaptive_head(at, config, order_of_clusters(at));
+}
+
 /// Transformer-XL and XLNet: by the table that is not the head's, where it is tied or is not.
 Tensor<double> language_logits_of_the_other(const Replay& at, bool tied) {
+    if (is_adaptive(at)) return adaptive_head_of_the_other(at, tied).logits;
     const LanguageHead head = language_head(at);
     const bool is_tied = at.family() == Family::xlnet ? at.xlnet().tied_output : at.transformer_xl().tied_output;
     if (is_tied != tied || at.model().source->shape(head.other) != Shape{head.words, head.rows.cols()})
@@ -378,14 +396,17 @@ Mistake mistake() {
         .evidence = "",
         .lesson = "13",
         .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
-        .stems = {"/mlm.logits", "/lm.logits"},
-        .variants = {{"another matrix of the checkpoint",
-                      {{"/mlm.logits", {"/mlm.transform"}, logits_of_another_table},
-                       {"/lm.logits", {}, [](const Replay& at) { return language_logits_of_the_other(at, true); }}}},
-                     {"the word table, although the head has a matrix of its own",
-                      {{"/mlm.logits", {"/mlm.transform"}, logits_of_the_words},
-                       {"/lm.logits", {}, [](const Replay& at) { return language_logits_of_the_other(at, false); }}}},
-                     {"a matrix that no file holds", {{"/mlm.logits", {"/mlm.transform"}, fitted_logits}}}}};
+        .stems = {"/mlm.logits", "/lm.clusters", "/lm.logits"},
+        .variants = {
+            {"another matrix of the checkpoint",
+             {{"/mlm.logits", {"/mlm.transform"}, logits_of_another_table},
+              {"/lm.clusters", {}, [](const Replay& at) { return adaptive_head_of_the_other(at, true).clusters; }},
+              {"/lm.logits", {}, [](const Replay& at) { return language_logits_of_the_other(at, true); }}}},
+            {"the word table, although the head has a matrix of its own",
+             {{"/mlm.logits", {"/mlm.transform"}, logits_of_the_words},
+              {"/lm.clusters", {}, [](const Replay& at) { return adaptive_head_of_the_other(at, false).clusters; }},
+              {"/lm.logits", {}, [](const Replay& at) { return language_logits_of_the_other(at, false); }}}},
+            {"a matrix that no file holds", {{"/mlm.logits", {"/mlm.transform"}, fitted_logits}}}}};
 }
 
 }  // namespace head_not_tied

@@ -108,7 +108,7 @@ std::vector<InjectedMistake> decoder_mistakes() {
         {{52, 0}, {kD, kR}, "head without dense, activation and norm", {"mlm.transform"}, ""},
         {{52, 1}, {kD, kR}, "head without activation", {"mlm.transform"}, ""},
         {{52, 2}, {kD, kR}, "head without norm", {"mlm.transform"}, ""},
-        {{52, 3}, {kD, kR, kT, kX}, "head without bias", {"logits"}, ""},
+        {{52, 3}, {kD, kR, kT, kX}, "head without bias", {"logits", "lm.clusters"}, ""},
         {{52, 4}, {kD}, "label 0 counts as a target", {"mlm.loss"}, ""},
         {{52, 5}, {kD, kR}, "eps 1e-3 in the head alone", {"mlm.transform"}, ""},
         {{52, 6}, {kD, kR}, "eps 1e-6 in the head alone", {"mlm.transform"}, "", true},
@@ -240,6 +240,10 @@ std::vector<InjectedMistake> later_mistakes() {
         {{111, 0}, {kD, kR}, "keys: the next tile begins eight numbers further on", {"c2c", "scores"}, ""},
         {{111, 1}, {kD, kR}, "values: the next tile begins eight numbers further on", {"context"}, ""},
         {{112, 0}, {kD, kR}, "an output matrix that is not the word table", {"mlm.logits"}, ""},
+        {{113, 0}, {kT}, "clusters of an adaptive softmax from the other end", {"lm.clusters"}, ""},
+        {{113, 1}, {kT}, "words of a cluster without log p(cluster)", {"lm.logits"}, ""},
+        {{113, 2}, {kT}, "every output projection tied to the input's", {"lm.clusters"}, ""},
+        {{113, 3}, {kT}, "losses cluster by cluster, targets token by token", {"lm.loss"}, ""},
     };
 }
 // clang-format on

@@ -49,7 +49,7 @@ inline Range divided_table() {
 inline std::vector<Range> ranges_of(Family family) {
     const std::map<Family, std::vector<std::string>> beginnings = {{Family::deberta, {"hf_deberta_", "ms_deberta_"}},
                                                                    {Family::roformer, {"hf_roformer"}},
-                                                                   {Family::transformer_xl, {"txl_"}},
+                                                                   {Family::transformer_xl, {"txl_", "hf_txl_"}},
                                                                    {Family::xlnet, {"hf_xlnet_"}}};
     std::vector<Range> ranges;
     for (const auto& entry : test::fs::directory_iterator(test::kOracle))

@@ -73,6 +73,26 @@ Array<Scalar> part_of(const Array<Scalar>& matrix, Index first, Index count) {
     return y;
 }
 
+// Words in clusters.
+
+Index first_of(const TransformerXlConfig& config, Index cluster) {
+    return cluster == 0 ? 0 : config.cutoffs[static_cast<std::size_t>(cluster) - 1];
+}
+
+Index cluster_of(const TransformerXlConfig& config, Index word) {
+    Index cluster = 0;
+    for (const Index end : config.cutoffs) cluster += word >= end ? 1 : 0;
+    return cluster;
+}
+
+template <class Scalar>
+void log_softmax(Scalar* run, Index length) {
+    const Scalar most = *std::max_element(run, run + length);
+    Scalar sum = 0;
+    for (Index w = 0; w < length; ++w) sum += std::exp(run[w] - most);
+    for (Index w = 0; w < length; ++w) run[w] -= most + std::log(sum);
+}
+
 }  // namespace
 
 template <class Scalar>
@@ -82,12 +102,27 @@ ToyTransformerXl<Scalar>::ToyTransformerXl(const TransformerXlConfig& config, co
 
 template <class Scalar>
 Array<Scalar> ToyTransformerXl<Scalar>::embeddings(const ModelInput& input, const std::string& segment) {
-    const A words = tools_.weight("word_emb.emb_layers.0.weight");
-    A x({input.batch(), input.length(), words.width()});
-    for (Index n = 0; n < x.runs(); ++n)
-        for (Index c = 0; c < x.width(); ++c) x.run(n)[c] = words(input.tokens[n], c);
+    A x;
+    if (config_.own_tables()) {
+        x = A({input.batch(), input.length(), config_.d_model});
+        for (Index n = 0; n < x.runs(); ++n) {
+            const Index cluster = cluster_of(config_, input.tokens[n]);
+            const std::string number = std::to_string(cluster);
+            const A words = tools_.weight("word_emb.emb_layers." + number + ".weight");
+            const A projection = tools_.weight("word_emb.emb_projs." + number);
+            const Scalar* word = words.run(input.tokens[n] - first_of(config_, cluster));
+            for (Index c = 0; c < x.width(); ++c)
+                x.run(n)[c] = tools_.dot(word, projection.run(c), words.width(), 1, 1);
+        }
+    } else {
+        const A words = tools_.weight("word_emb.emb_layers.0.weight");
+        x = A({input.batch(), input.length(), words.width()});
+        for (Index n = 0; n < x.runs(); ++n)
+            for (Index c = 0; c < x.width(); ++c) x.run(n)[c] = words(input.tokens[n], c);
+    }
     add(segment + "embeddings.word", x);
-    if (tools_.has("word_emb.emb_projs.0")) x = tools_.dense(x, tools_.weight("word_emb.emb_projs.0"), A());
+    if (!config_.own_tables() && tools_.has("word_emb.emb_projs.0"))
+        x = tools_.dense(x, tools_.weight("word_emb.emb_projs.0"), A());
     if (!injected().is(107)) x = times(std::move(x), std::sqrt(static_cast<double>(config_.d_model)));
     add(segment + "embeddings.output", x);
     return x;
@@ -243,25 +278,88 @@ void ToyTransformerXl<Scalar>::remember(const std::vector<A>& hidden, Index quer
     memory_ = std::move(kept);
 }
 
+/// x against the words [first, last) of one table, after its projection.
 template <class Scalar>
-void ToyTransformerXl<Scalar>::head(const ModelInput& input, const A& x, const std::string& segment) {
+Array<Scalar> ToyTransformerXl<Scalar>::scores_of_words(const A& x, Index cluster, Index first, Index last) const {
+    const bool own = config_.own_tables();
+    const bool tied = injected().is(113, 2) || config_.tied_projections[static_cast<std::size_t>(cluster)];
+    const std::string table = std::to_string(own ? cluster : 0);
+    std::string projection = "crit.out_projs." + std::to_string(cluster);
+    if (tied || !tools_.has(projection)) projection = "word_emb.emb_projs." + table;
     A rows = x;
-    const char* projection = tools_.has("crit.out_projs.0") ? "crit.out_projs.0" : "word_emb.emb_projs.0";
-    if (config_.d_embed != config_.d_model) {
+    if (own || config_.d_embed != config_.d_model) {
         const A matrix = tools_.weight(projection);
-        rows = A({x.extent(0), x.extent(1), config_.d_embed});
+        rows = A({x.extent(0), x.extent(1), matrix.width()});
         for (Index n = 0; n < rows.runs(); ++n)
             for (Index e = 0; e < rows.width(); ++e)
                 rows.run(n)[e] = tools_.dot(x.run(n), &matrix(0, e), x.width(), 1, matrix.width());
     }
-    const A table = tools_.weight(config_.tied_output ? "word_emb.emb_layers.0.weight" : "crit.out_layers.0.weight");
-    const A logits = tools_.dense(rows, table, injected().is(52, 3) ? A() : tools_.weight("crit.out_layers.0.bias"));
+    A words = tools_.weight(config_.tied_output ? "word_emb.emb_layers." + table + ".weight"
+                                                : "crit.out_layers." + table + ".weight");
+    A bias = tools_.weight("crit.out_layers." + table + ".bias");
+    words.values.assign(words.run(first), words.run(last - 1) + words.width());
+    words.shape.front() = last - first;
+    bias.values.assign(&bias(first), &bias(last - 1) + 1);
+    bias.shape.front() = last - first;
+    if (cluster == 0 && !config_.cutoffs.empty()) {  // the other clusters are words of the first
+        const A others = tools_.weight("crit.cluster_weight"), more = tools_.weight("crit.cluster_bias");
+        words.values.insert(words.values.end(), others.values.begin(), others.values.end());
+        bias.values.insert(bias.values.end(), more.values.begin(), more.values.end());
+        words.shape.front() += others.extent(0);
+        bias.shape.front() += others.extent(0);
+    }
+    return tools_.dense(rows, words, injected().is(52, 3) ? A() : bias);
+}
+
+template <class Scalar>
+Array<Scalar> ToyTransformerXl<Scalar>::adaptive_softmax(const A& x, const std::string& segment) {
+    const Index others = static_cast<Index>(config_.cutoffs.size()), first = config_.cutoffs.front();
+    A choice = scores_of_words(x, 0, 0, first);
+    for (Index n = 0; n < choice.runs(); ++n) log_softmax(choice.run(n), choice.width());
+    A clusters({x.extent(0), x.extent(1), others}), logits({x.extent(0), x.extent(1), config_.vocab_size});
+    const bool from_the_end = options_.hugging_face == injected().is(113, 0);
+    for (Index n = 0; n < choice.runs(); ++n) {
+        for (Index c = 0; c < others; ++c)
+            clusters.run(n)[c] = choice.run(n)[first + (from_the_end ? others - 1 - c : c)];
+        std::copy(choice.run(n), choice.run(n) + first, logits.run(n));
+    }
+    add(segment + "lm.clusters", clusters);
+    for (Index c = 1; c <= others; ++c) {
+        const Index begin = first_of(config_, c), end = c < others ? first_of(config_, c + 1) : config_.vocab_size;
+        A tail = config_.own_tables() ? scores_of_words(x, c, 0, end - begin) : scores_of_words(x, c, begin, end);
+        for (Index n = 0; n < tail.runs(); ++n) {
+            log_softmax(tail.run(n), tail.width());
+            for (Index w = begin; w < end; ++w)
+                logits.run(n)[w] =
+                    tail.run(n)[w - begin] + (injected().is(113, 1) ? Scalar(0) : clusters.run(n)[c - 1]);
+        }
+    }
+    return logits;
+}
+
+template <class Scalar>
+void ToyTransformerXl<Scalar>::head(const ModelInput& input, const A& x, const std::string& segment) {
+    const A logits =
+        config_.cutoffs.empty() ? scores_of_words(x, 0, 0, config_.vocab_size) : adaptive_softmax(x, segment);
     add(segment + "lm.logits", logits);
     if (input.labels.empty()) return;
     A loss({x.extent(0), x.extent(1)});
     for (Index n = 0; n < logits.runs(); ++n)
         loss.values[static_cast<std::size_t>(n)] =
             surprise(logits.run(n), logits.width(), static_cast<Index>(input.labels[n]));
+    if (injected().is(113, 3) && !config_.cutoffs.empty()) {  // [T,B], cluster by cluster
+        A sorted = loss;
+        Index next = 0;
+        const Index batch = x.extent(0);
+        for (Index cluster = 0; cluster <= static_cast<Index>(config_.cutoffs.size()); ++cluster)
+            for (Index t = 0; t < x.extent(1); ++t)
+                for (Index b = 0; b < batch; ++b)
+                    if (cluster_of(config_, input.labels[b * x.extent(1) + t]) == cluster) {
+                        sorted(next % batch, next / batch) = loss(b, t);
+                        ++next;
+                    }
+        loss = sorted;
+    }
     add(segment + "lm.loss", loss);
 }
 
@@ -282,6 +380,9 @@ void ToyTransformerXl<Scalar>::run_segment(const ModelInput& input, const std::s
 
 template <class Scalar>
 Trace ToyTransformerXl<Scalar>::run(const std::vector<ModelInput>& segments) {
+    if (options_.hugging_face && config_.mem_len > 0)
+        memory_.assign(static_cast<std::size_t>(config_.n_layer) + 1,
+                       A({segments.front().batch(), config_.mem_len, config_.d_model}));
     for (std::size_t s = 0; s < segments.size(); ++s) run_segment(segments[s], segment_name(s, segments.size()));
     return std::move(trace_);
 }

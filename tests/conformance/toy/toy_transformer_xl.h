@@ -45,6 +45,8 @@ private:
     A layer(Index l, const std::string& at, const A& x, const A& memory, const A& r, const Visible& sees);
     A context(Index l, const std::string& at, const A& both, const A& own, const A& r, const Visible& sees);
     void remember(const std::vector<A>& hidden, Index queries, const std::string& segment);
+    A scores_of_words(const A& x, Index cluster, Index first, Index last) const;
+    A adaptive_softmax(const A& x, const std::string& segment);
     void head(const ModelInput& input, const A& x, const std::string& segment);
     void add(const std::string& name, const A& x) { trace_.add(name, as_stage(x)); }
     const Injection& injected() const { return options_.injected; }

@@ -49,9 +49,17 @@ TEST_CASE("families: configurations that cannot be are refused by file and field
     };
     CHECK(says(xl("d_model", 11, Fault::unreadable), "d_model is 11, expected an even number"));
     CHECK(says(xl("attn_type", 1, Fault::unsupported), "attn_type is 1"));
-    CHECK(says(xl("div_val", 4, Fault::unsupported), "div_val is 4"));
     CHECK(says(xl("mem_len", -3, Fault::unreadable), "mem_len is -3"));
-    CHECK(says(xl("cutoffs", 7, Fault::unreadable), "cutoffs is 7, expected a list"));
+    CHECK(says(xl("cutoffs", 7, Fault::unreadable), "cutoffs is 7, expected a list of whole numbers from 1 to 22"));
+    CHECK(says(xl("cutoffs", {5, 23}, Fault::unreadable), "cutoffs is [5,23], expected a list of whole numbers"));
+    CHECK(says(xl("cutoffs", {5, 5}, Fault::unreadable), "cutoffs is [5,5], expected numbers that rise"));
+    CHECK(says(xl("div_val", 0, Fault::unreadable), "div_val is 0"));
+    CHECK(says(xl("tie_projs", {false, true}, Fault::unreadable), "tie_projs is [false,true], expected at most 1, one for each"));
+    CHECK(says(xl("tie_projs", {1}, Fault::unreadable), "tie_projs is [1], expected a list of true and false"));
+    json narrow = config_of("hf_txl_word_clusters");
+    narrow["div_val"] = 5;
+    CHECK(says(refusal([&] { parse_transformer_xl_config(narrow.dump(), "config.json"); }),
+               "div_val is 5, expected one that leaves the vectors of cluster 2 a channel: d_embed is 16"));
     json config = config_of("hf_xlnet_bi");
     config["attn_type"] = "both";
     CHECK(says(refusal([&] { parse_xlnet_config(config.dump(), "config.json"); }), "attn_type is \"both\""));
@@ -72,6 +80,21 @@ TEST_CASE("families: a missing or misshapen weight is named", "[families][bad]")
         CHECK(
             says(refusal([&] { open_model<float>(config.dump(), "config.json", checkpoint.weights); }), "is missing"));
     }
+}
+
+TEST_CASE("families: tables that do not fit the clusters of words are named", "[families][bad]") {
+    const Checkpoint checkpoint = open_checkpoint(kOracle / "hf_txl_word_clusters" / "model");
+    const auto refused = [&](const char* field, const json& value) {
+        json config = json::parse(checkpoint.config_json);
+        config[field] = value;
+        return refusal([&] { open_model<float>(config.dump(), "config.json", checkpoint.weights); });
+    };
+    CHECK(says(refused("cutoffs", {7, 14}), "word_emb.emb_layers.1.weight has shape [6, 4], expected [7, 4]"));
+    CHECK(says(refused("cutoffs", {7, 13, 20}), "div_val is 4"));  // 16 / 4^3
+    CHECK(says(refused("div_val", 2), "word_emb.emb_layers.1.weight has shape [6, 4], expected [6, 8]"));
+    CHECK(says(refused("div_val", 1), "word_emb.emb_layers.0.weight has shape [7, 16], expected [23, 16]"));
+    CHECK(says(refused("cutoffs", json::array()), "tie_projs is [false,true,true], expected at most 1"));
+    CHECK(says(refused("tie_word_embeddings", false), "crit.out_layers.0.weight is missing"));
 }
 
 TEST_CASE("families: inputs that do not fit are refused by name", "[families][bad]") {
