@@ -57,7 +57,7 @@ SegmentMemory<Scalar> TransformerXl<Scalar>::run_segment(const ModelInput& input
     remember(0, x);
     for (Index l = 0; l < config_.n_layer; ++l) {
         if (trace.complete()) return {};
-        x = run_layer(l, x, memory_of(l), r, prefix + "layer." + std::to_string(l), trace);
+        x = run_layer(l, x, memory_of(l), r, dialect, prefix + "layer." + std::to_string(l), trace);
         if (trace.complete()) return {};
         remember(l + 1, x);
     }
@@ -79,7 +79,7 @@ Tensor<Scalar> TransformerXl<Scalar>::embeddings(const ModelInput& input, const 
 
 template <class Scalar>
 Tensor<Scalar> TransformerXl<Scalar>::run_layer(Index l, const Tensor<Scalar>& x, const Tensor<Scalar>& memory,
-                                                const Matrix<Scalar>& r, const std::string& prefix,
+                                                const Matrix<Scalar>& r, Dialect dialect, const std::string& prefix,
                                                 Trace& trace) const {
     const TransformerXlLayer<Scalar>& weights = layer(l);
     const Index queries = x.extent(1), rows = memory.empty() ? 0 : memory.extent(1);
@@ -99,9 +99,10 @@ Tensor<Scalar> TransformerXl<Scalar>::run_layer(Index l, const Tensor<Scalar>& x
     trace.add(prefix + ".v", v);
     trace.add(prefix + ".r_k", r_k);
 
-    // Relative attention; no query sees a key after itself.
-    RelativeHeads<Scalar> heads{
-        q, k, v, {}, weights.content_bias, weights.position_bias, r.rows() - 1, rows, {}, {}, MaskedRow::zero, {}};
+    // Relative attention; no query sees a key after itself.  With same_length and no memory it sees none at all.
+    const MaskedRow masked_row = dialect == Dialect::hf ? MaskedRow::uniform : MaskedRow::zero;
+    RelativeHeads<Scalar> heads{q,  k,  v,          {}, weights.content_bias, weights.position_bias, r.rows() - 1, rows,
+                                {}, {}, masked_row, {}};
     std::vector<Index> positions(static_cast<std::size_t>(queries));
     std::iota(positions.begin(), positions.end(), Index(0));
     const auto samples = static_cast<std::size_t>(x.extent(0));

@@ -51,7 +51,7 @@ public:
 private:
     Tensor<Scalar> embeddings(const ModelInput& input, const std::string& prefix, Trace& trace) const;
     Tensor<Scalar> run_layer(Index l, const Tensor<Scalar>& x, const Tensor<Scalar>& memory, const Matrix<Scalar>& r,
-                             const std::string& prefix, Trace& trace) const;
+                             Dialect dialect, const std::string& prefix, Trace& trace) const;
     void head(const ModelInput& input, const Tensor<Scalar>& x, Dialect dialect, const std::string& prefix,
               Trace& trace) const;
 

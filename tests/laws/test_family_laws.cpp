@@ -261,6 +261,20 @@ TEST_CASE("transformer_xl: in the dialect hf a text begins with a memory of zero
     CHECK(none->forward({text.front()}, Dialect::hf).at("layer.0.probs").shape() == Shape{1, 3, 3, 3});
 }
 
+TEST_CASE("transformer_xl: with same_length and no memory no query sees a key", "[transformer_xl][dialect]") {
+    const Checkpoint checkpoint = open_checkpoint(kOracle / "txl_same_length" / "model");
+    json config = json::parse(checkpoint.config_json);
+    config["mem_len"] = 0;
+    const auto model = open_model<double>(config.dump(), "config.json", checkpoint.weights);
+    const auto probs = [&](Dialect dialect) {
+        return model->forward({tokens_of({1, 2, 3})}, dialect, StageFilter("layer.0.probs"))
+            .at("layer.0.probs")
+            .as<double>();
+    };
+    CHECK(probs(Dialect::reference).rows().isZero(0));
+    CHECK((probs(Dialect::hf).rows().array() == 1.0 / 3).all());
+}
+
 TEST_CASE("transformer_xl: without an output layer there are no words", "[transformer_xl][law]") {
     const Checkpoint checkpoint = open_checkpoint(kOracle / "txl_basic" / "model");
     auto body = std::make_shared<MemoryWeights>();
