@@ -118,10 +118,13 @@ namespace {
 class WordCutter : public TextCutter {
 public:
     WordCutter(Vocabulary vocabulary, Piece unknown, bool lower)
-        : vocabulary_(std::move(vocabulary)), unknown_(std::move(unknown)), lower_case_(lower) {}
+        : vocabulary_(std::move(vocabulary)), unknown_(std::move(unknown)), lower_case_(lower) {
+        for (const auto& [sign, plain, known] : kTypography)
+            if (!vocabulary_.find(sign) && vocabulary_.find(known)) plain_.emplace_back(sign, plain);
+    }
 
     void cut(const std::string& text, bool, std::vector<Piece>& pieces) const override {
-        const std::string words = lower_case_ ? lower_case_by_character(text) : text;
+        const std::string words = with_plain_signs(lower_case_ ? lower_case_by_character(text) : text);
         for_each_run(words, is_white_space, [&](std::size_t begin, std::size_t end) {
             add_word(std::string_view(words).substr(begin, end - begin), pieces);
         });
@@ -129,23 +132,44 @@ public:
     std::optional<std::string> piece(std::int64_t id) const override { return vocabulary_.piece(id); }
 
 private:
+    /// A sign of typography, what a corpus of plain text has in its place, and the word that shows that it has it.
+    struct PlainSign {
+        const char *sign, *plain, *known;
+    };
+    static constexpr PlainSign kTypography[] = {{"\u2018", "'", "'"},   {"\u2019", "'", "'"},    {"\u201C", "\"", "\""},
+                                                {"\u201D", "\"", "\""}, {"\u201E", "\"", "\""},  {"\u2013", "-", "-"},
+                                                {"\u2014", " - ", "-"}, {"\u2026", "...", "..."}};
+
+    std::string with_plain_signs(std::string text) const {
+        for (const auto& [sign, plain] : plain_)
+            for (std::size_t at = text.find(sign); at != std::string::npos; at = text.find(sign, at + plain.size()))
+                text.replace(at, sign.size(), plain);
+        return text;
+    }
+
     void add_known(std::string_view word, std::vector<Piece>& pieces) const {
         const auto id = vocabulary_.find(word);
         pieces.push_back(id ? Piece{*id, std::string(word)}
                             : Piece{unknown_.id, unknown_.text, unknown_.special, std::string(word)});
     }
 
+    /// An ASCII sign that is neither a letter nor a digit.
+    static bool is_mark(char sign) {
+        return static_cast<unsigned char>(sign) < 0x80 && is_bert_punctuation(static_cast<char32_t>(sign));
+    }
+
     void add_word(std::string_view word, std::vector<Piece>& pieces) const {
         std::vector<std::string_view> behind;  // marks at the end, the last one first
         while (!word.empty() && !vocabulary_.find(word)) {
             std::size_t first = 0;
-            if (is_unicode_punctuation(next_character(word, first)) && first < word.size()) {
+            if (is_bert_punctuation(next_character(word, first)) && first < word.size()) {
                 add_known(word.substr(0, first), pieces);
                 word.remove_prefix(first);
                 continue;
             }
-            const std::size_t last = last_character(word);
-            if (last == 0 || !is_unicode_punctuation(previous_character(word, word.size()))) break;
+            std::size_t last = last_character(word);
+            if (word.size() > 3 && word.ends_with("...") && vocabulary_.find("...")) last = word.size() - 3;
+            if (last == 0 || !is_bert_punctuation(previous_character(word, word.size()))) break;
             behind.push_back(word.substr(last));
             word.remove_suffix(word.size() - last);
         }
@@ -162,16 +186,23 @@ private:
         std::size_t begin = 0;
         const bool known = vocabulary_.find(word).has_value();
         for (std::size_t at = 1; !known && at + 1 < word.size(); ++at) {
-            const char mark = word[at];
+            const std::string_view mark = word.substr(at, 1);
             const bool numbers = is_digit(at - 1) && is_digit(at + 1), letters = is_letter(at - 1) && is_letter(at + 1);
-            const bool joins = mark == '-' ? numbers || letters : (mark == ',' || mark == '.') && numbers;
-            const std::string between = {'@', mark, '@'};
-            const bool ends = mark == '\'' && letters && vocabulary_.find(word.substr(at));
-            if (!ends && !(joins && vocabulary_.find(between))) continue;
-            add_known(word.substr(begin, at - begin), pieces);
-            if (!ends) add_known(between, pieces);
-            begin = ends ? at : at + 1;
-            if (ends) break;
+            const bool words = (is_digit(at - 1) || is_letter(at - 1)) && (is_digit(at + 1) || is_letter(at + 1));
+            // "don't": the ending is a word with its apostrophe.
+            if (mark == "'" && letters && vocabulary_.find(word.substr(at))) {
+                add_known(word.substr(begin, at - begin), pieces);
+                begin = at;
+                break;
+            }
+            // "well-known" and "1,000" are joined by a mark between signs, "5:30" and "and/or" by the mark itself.
+            const bool joined = mark == "-" ? words : (mark == "," || mark == ".") && numbers;
+            const bool apart = std::string_view(",.'`-").find(mark) == std::string_view::npos && is_mark(word[at]);
+            const std::string between = joined ? "@" + std::string(mark) + "@" : std::string(mark);
+            if (!(joined || apart) || !vocabulary_.find(between)) continue;
+            if (at > begin) add_known(word.substr(begin, at - begin), pieces);
+            add_known(between, pieces);
+            begin = at + 1;
         }
         add_known(word.substr(begin), pieces);
     }
@@ -186,6 +217,7 @@ private:
     Vocabulary vocabulary_;
     Piece unknown_;
     bool lower_case_;
+    std::vector<std::pair<std::string, std::string>> plain_;  // the signs that this vocabulary lacks
 };
 
 }  // namespace

@@ -47,11 +47,12 @@ std::unique_ptr<Tokenizer> open_wordpiece(const TokenizerFiles& files);
 // Source: kimiyoung/transformer-xl pytorch/utils/vocabulary.py.
 
 /// <eos> text: the official code ends every line with <eos>, so a text begins after one.  Words are what stands
-/// between white space; a word that the vocabulary lacks loses the punctuation at its ends, every mark a word of its
-/// own ("letter." is "letter" and "."), is cut as WikiText-103 cuts words where the vocabulary has the parts
-/// ("well-known" is well @-@ known, "1,000" is 1 @,@ 000, "don't" is don 't), and is <unk> if that does not help.
-/// lower_case or do_lower_case of tokenizer_config.json lowers the text.  There is neither a mask nor a padding token
-/// unless a file names one. Throws Error(unreadable) that names the file and the line or the missing token.
+/// between white space.  A word that the vocabulary lacks loses the marks at its ends, every mark a word of its own
+/// ("letter." is "letter" and "."), is cut as WikiText-103 cuts words where the vocabulary has the parts ("well-known"
+/// is well @-@ known, "1,000" is 1 @,@ 000, "don't" is don 't), and is <unk> if that does not help.  Curly quotes, long
+/// dashes and the ellipsis that the vocabulary lacks are read as their plain signs.  lower_case or do_lower_case of
+/// tokenizer_config.json lowers the text.  There is neither a mask nor a padding token unless a file names one.
+/// Throws Error(unreadable) that names the file and the line or the missing token.
 std::unique_ptr<Tokenizer> open_word_tokenizer(const TokenizerFiles& files);
 
 }  // namespace locus

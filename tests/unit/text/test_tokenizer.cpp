@@ -251,7 +251,8 @@ TEST_CASE("tokenizer: words of WikiText-103 from vocab.json, cut as their corpus
     const Folder folder;
     folder
         .with("vocab.json", R"({"<eos>": 0, "<unk>": 1, "well": 2, "known": 3, "@-@": 4, "1": 5, "000": 6, "@,@": 7,
-                                "don": 8, "'t": 9, ".": 10, "mother-in-law": 11, "caf\u00e9": 12, "5": 13})")
+                                "don": 8, "'t": 9, ".": 10, "mother-in-law": 11, "caf\u00e9": 12, "5": 13,
+                                "$": 14, "'": 15, "-": 16, "\"": 17, "\u201c": 18, ":": 19, "...": 20})")
         .with("config.json", R"({"model_type": "transfo-xl"})");
     const auto words = folder.open();
     CHECK(words->encode("well-known 1,000.").pieces == Pieces{"<eos>", "well", "@-@", "known", "1", "@,@", "000", "."});
@@ -259,7 +260,15 @@ TEST_CASE("tokenizer: words of WikiText-103 from vocab.json, cut as their corpus
     CHECK(words->encode("caf\u00e9-known").pieces == Pieces{"<eos>", "caf\u00e9", "@-@", "known"});
     // Only the mark that the vocabulary has, and only between numbers: no "@.@", no comma between words.
     CHECK(words->encode("1.5 well,known").pieces == Pieces{"<eos>", "<unk>", "<unk>"});
-    CHECK(words->encode("well-1 can't").pieces == Pieces{"<eos>", "<unk>", "<unk>", "'t"});
+    CHECK(words->encode("well-1 can't").pieces == Pieces{"<eos>", "well", "@-@", "1", "<unk>", "'t"});
+    CHECK(words->encode("$5 <well>").pieces == Pieces{"<eos>", "$", "5", "<unk>", "well", "<unk>"});
+    CHECK(words->encode("$5 <well>").behind == Pieces{"", "", "", "<", "", ">"});
+    // Typography as plain signs, where the vocabulary has these and not the sign itself.
+    CHECK(words->encode("don\u2019t well\u2013known").pieces == Pieces{"<eos>", "don", "'t", "well", "@-@", "known"});
+    CHECK(words->encode("\u2018well\u2019").pieces == Pieces{"<eos>", "'", "well", "'"});
+    CHECK(words->encode("\u201cwell\u201d \u2026").pieces == Pieces{"<eos>", "\u201c", "well", "\"", "..."});
+    CHECK(words->encode("5:1 well... well/known:").pieces ==
+          Pieces{"<eos>", "5", ":", "1", "well", "...", "<unk>", ":"});
     CHECK(words->encode("x-y").behind == Pieces{"", "x", "", "y"});
     // Another family's vocab.json has merges beside it.
     const Folder lacks;
