@@ -11,7 +11,7 @@ enum class Activation {
     tanh,
 };
 
-/// gelu; gelu_new, gelu_fast, gelu_pytorch_tanh; relu; tanh.  Returns false for any other name.
+/// gelu, gelu_python; gelu_new, gelu_fast, gelu_pytorch_tanh; relu; tanh.  Returns false for any other name.
 bool parse_activation(const std::string& name, Activation& activation);
 
 }  // namespace locus

@@ -90,7 +90,7 @@ NormGradients<Scalar> layer_norm_backward(const ConstView<Scalar>& x, const Norm
 // --- activation ---
 
 bool parse_activation(const std::string& name, Activation& activation) {
-    if (name == "gelu")
+    if (name == "gelu" || name == "gelu_python")
         activation = Activation::gelu;
     else if (name == "gelu_new" || name == "gelu_fast" || name == "gelu_pytorch_tanh")
         activation = Activation::gelu_tanh;

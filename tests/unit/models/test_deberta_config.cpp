@@ -119,6 +119,17 @@ TEST_CASE("deberta_config: refusals name the field and what was expected", "[con
     CHECK(refusal(R"({"model_type": "deberta-v2"})").first ==
           "config.json: hidden_size is missing, expected a whole number of 1 or more");
     CHECK(refusal(config(R"(, "hidden_act": "swish")")).second == 4);
+    for (const auto& [name, meant] : {std::pair{"gelu_python", Activation::gelu},  // all names of transformers
+                                      {"gelu_new", Activation::gelu_tanh},
+                                      {"gelu_fast", Activation::gelu_tanh},
+                                      {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                      {"relu", Activation::relu},
+                                      {"tanh", Activation::tanh}}) {
+        INFO(name);
+        Activation read = name == std::string("relu") ? Activation::tanh : Activation::relu;
+        CHECK(parse_activation(name, read));
+        CHECK(read == meant);
+    }
     CHECK(refusal(R"({"model_type": "deberta-v2", "hidden_size": 12, "num_hidden_layers": 2147483647})").first ==
           "config.json: num_hidden_layers is 2147483647, expected a whole number from 1 to 10000");
     CHECK(refusal(config(R"(, "max_position_embeddings": -3)")).second == 3);
