@@ -39,10 +39,13 @@ std::vector<std::string> known_names(const ConfigFields& fields, const char* fie
     return names;
 }
 
+/// The relative table has twice as many rows, which Index must count where it has 32 bits too.
+constexpr Index kMostBuckets = ConfigFields::kLargestNumber / 2;
+
 void read_positions(const ConfigFields& fields, DebertaConfig& config) {
     config.relative_attention = fields.flag("relative_attention", false);
     config.position_biased_input = fields.flag("position_biased_input", true);
-    config.position_buckets = std::max<Index>(0, fields.number("position_buckets", -1, 0));
+    config.position_buckets = std::max<Index>(0, fields.number("position_buckets", -1, 0, kMostBuckets));
     config.max_relative_positions = fields.number("max_relative_positions", -1, 0);
     if (config.max_relative_positions < 1) config.max_relative_positions = config.max_position_embeddings;
     if (config.version == 1) config.position_buckets = 0;

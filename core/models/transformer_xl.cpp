@@ -10,6 +10,13 @@
 
 namespace locus {
 
+namespace {
+
+/// A number of a file asks for so much memory; the released model has 1600.
+constexpr Index kMostZeros = 100'000;
+
+}  // namespace
+
 // --- the pass ---
 
 template <class Scalar>
@@ -20,9 +27,14 @@ Trace TransformerXl<Scalar>::forward(const std::vector<ModelInput>& segments, Di
     Trace trace(wanted, Scheme::transformer_xl);
     trace.expect(stage_names(segments, dialect));
     SegmentMemory<Scalar> memory = first_memory<Scalar>(segments.front());
-    if (const Index rows = rows_before_first(config_, dialect); rows > 0 && memory.empty())
+    if (const Index rows = rows_before_first(config_, dialect); rows > 0 && memory.empty()) {
+        if (rows > kMostZeros)
+            throw Error(Fault::unsupported, weights_.location() + ": mem_len is " + std::to_string(rows) +
+                                                ", expected at most " + std::to_string(kMostZeros) +
+                                                " in the dialect hf, which begins a text with so many rows of 0");
         memory.assign(static_cast<std::size_t>(config_.n_layer) + 1,
                       Tensor<Scalar>({segments.front().batch(), rows, config_.d_model}));
+    }
     for (std::size_t s = 0; s < segments.size() && !trace.complete(); ++s)
         memory = run_segment(segments[s], memory, dialect, segment_prefix(s, segments.size()), trace);
     return trace;

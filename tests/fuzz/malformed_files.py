@@ -806,8 +806,8 @@ for _family, _names in SIZES.items():
 
 for _family in FAMILIES:
     config_case("valid", lambda fields: None, 0, "", _family)
-config_case("position_buckets_2_to_31_less_2", set_field("position_buckets", 2**31 - 2), file="model.safetensors",
-            says=str(2**32 - 4))  # rows of the table, beside those that the file has
+config_case("position_buckets_2_to_31_less_2", set_field("position_buckets", 2**31 - 2),
+            says=f"expected a whole number from -1 to {2**30 - 1}")  # the table has twice as many rows
 config_case("heads_do_not_divide", set_field("num_attention_heads", 5),
             says="expected a multiple of num_attention_heads = 5")
 config_case("epsilon_nan", lambda f: json.dumps({**f, "layer_norm_eps": float("nan")}).encode(), note="NaN is no JSON",

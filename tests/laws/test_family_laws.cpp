@@ -259,6 +259,11 @@ TEST_CASE("transformer_xl: in the dialect hf a text begins with a memory of zero
     const auto none =
         open_model<double>(config.dump(), "config.json", open_checkpoint(kOracle / "txl_basic" / "model").weights);
     CHECK(none->forward({text.front()}, Dialect::hf).at("layer.0.probs").shape() == Shape{1, 3, 3, 3});
+    config["mem_len"] = 100'001;  // a file does not take memory as it likes
+    const auto endless =
+        open_model<double>(config.dump(), "config.json", open_checkpoint(kOracle / "txl_basic" / "model").weights);
+    CHECK(endless->forward({text.front()}, kOurs).at("layer.0.probs").shape() == Shape{1, 3, 3, 3});
+    CHECK_THROWS_AS(endless->forward({text.front()}, Dialect::hf), Error);
 }
 
 TEST_CASE("transformer_xl: with same_length and no memory no query sees a key", "[transformer_xl][dialect]") {
