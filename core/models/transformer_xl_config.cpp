@@ -1,6 +1,7 @@
 #include "core/models/transformer_xl_config.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "core/models/config_fields.h"
 
