@@ -54,7 +54,8 @@ TEST_CASE("families: configurations that cannot be are refused by file and field
     CHECK(says(xl("cutoffs", {5, 23}, Fault::unreadable), "cutoffs is [5,23], expected a list of whole numbers"));
     CHECK(says(xl("cutoffs", {5, 5}, Fault::unreadable), "cutoffs is [5,5], expected numbers that rise"));
     CHECK(says(xl("div_val", 0, Fault::unreadable), "div_val is 0"));
-    CHECK(says(xl("tie_projs", {false, true}, Fault::unreadable), "tie_projs is [false,true], expected at most 1, one for each"));
+    CHECK(says(xl("tie_projs", {false, true}, Fault::unreadable),
+               "tie_projs is [false,true], expected at most 1, one for each"));
     CHECK(says(xl("tie_projs", {1}, Fault::unreadable), "tie_projs is [1], expected a list of true and false"));
     json narrow = config_of("hf_txl_word_clusters");
     narrow["div_val"] = 5;
