@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "core/attention/scaled_dot_product.h"
-#include "core/models/seq2seq.h"
+#include "core/models/older/seq2seq.h"
 #include "core/products.h"
 #include "lessons/support/print.h"
 #include "lessons/support/seeded.h"

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "core/attention/scaled_dot_product.h"
-#include "core/models/recurrent.h"
+#include "core/models/older/recurrent.h"
 #include "core/positions/position_rows.h"
 #include "core/products.h"
 #include "core/text/statistics/tf_idf.h"

@@ -1,6 +1,6 @@
 #pragma once
 // A small original Transformer with random weights: for laws that must hold whatever the weights are.
-#include "core/models/transformer.h"
+#include "core/models/older/transformer.h"
 #include "tests/naive_reference.h"
 
 namespace locus::test {

@@ -1,7 +1,7 @@
 #pragma once
 // Attention before it had keys and values: one decoder state asks how well each encoder state fits.
 // Bahdanau et al. 2015, appendix A.1.2 (additive); Luong et al. 2015, eq. 8 "general" (multiplicative).
-// Used by core/models/seq2seq.h.
+// Used by core/models/older/seq2seq.h.
 #include "core/tensor.h"
 
 namespace locus {

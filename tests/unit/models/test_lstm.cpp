@@ -1,4 +1,4 @@
-#include "core/models/recurrent.h"
+#include "core/models/older/recurrent.h"
 #include "tests/files.h"
 #include "tests/naive_reference.h"
 

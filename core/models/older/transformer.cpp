@@ -1,4 +1,4 @@
-#include "core/models/transformer.h"
+#include "core/models/older/transformer.h"
 
 #include <cmath>
 

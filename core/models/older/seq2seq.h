@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/attention/alignment.h"
-#include "core/models/recurrent.h"
+#include "core/models/older/recurrent.h"
 
 namespace locus {
 

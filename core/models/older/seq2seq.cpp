@@ -1,4 +1,4 @@
-#include "core/models/seq2seq.h"
+#include "core/models/older/seq2seq.h"
 
 #include "core/attention/softmax.h"
 #include "core/products.h"
