@@ -53,6 +53,7 @@ double depth(const std::string& full_name, const TraceView& reference) {
     if (name.starts_with("layer.")) return 1 + std::strtod(name.c_str() + 6, nullptr);
     if (name.starts_with("emd.query")) return layers;
     if (name.starts_with("emd.")) return layers + 1 + std::strtod(name.c_str() + 4, nullptr);
+    if (name.starts_with("classifier.")) return layers + 1;  // of the last layer's output, whatever stands beside it
     return layers + 3;
 }
 

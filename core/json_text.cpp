@@ -86,6 +86,34 @@ std::string excerpt(const Json& value) {
     return text;
 }
 
+namespace {
+
+void print(const nlohmann::ordered_json& value, const std::string& margin, std::string& text) {
+    const bool is_flat =
+        std::none_of(value.begin(), value.end(), [](const auto& item) { return item.is_structured(); });
+    if (!value.is_structured() || value.empty() || (value.is_array() && is_flat)) {
+        text += value.dump();
+        return;
+    }
+    text += value.is_object() ? "{" : "[";
+    const char* separator = "\n";
+    for (const auto& [key, item] : value.items()) {
+        text += separator + margin + " ";
+        if (value.is_object()) text += nlohmann::ordered_json(key).dump() + ": ";
+        print(item, margin + " ", text);
+        separator = ",\n";
+    }
+    text += "\n" + margin + (value.is_object() ? "}" : "]");
+}
+
+}  // namespace
+
+std::string indented(const nlohmann::ordered_json& value) {
+    std::string text;
+    print(value, "", text);
+    return text;
+}
+
 nlohmann::ordered_json json_number(double value) {
     if (std::isfinite(value)) return value;
     return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";

@@ -21,6 +21,9 @@ nlohmann::json parse_json_object(std::string_view text, const std::string& locat
 /// A value as it may stand in a sentence: ASCII, at most 60 characters.
 std::string excerpt(const nlohmann::json& value);
 
+/// A value as text for people: an object a field to a line, a list of words or numbers on one; ends without a newline.
+std::string indented(const nlohmann::ordered_json& value);
+
 /// JSON has no NaN or infinity; they become the strings "nan", "inf", "-inf".
 nlohmann::ordered_json json_number(double value);
 

@@ -12,7 +12,7 @@ namespace locus {
 namespace {
 
 /// Where a name stands: "segment.1.layer.3.g.q" is {segment 1, layer, 3, query stream, "q"}.
-enum class Group { embeddings, relative, rotary, positions, layer, memory, emd, mlm, lm, rtd, sift, grad };
+enum class Group { embeddings, relative, rotary, positions, layer, memory, classifier, emd, mlm, lm, rtd, sift, grad };
 
 struct Row {
     Group group;
@@ -27,6 +27,8 @@ constexpr const char* kDeberta = "He et al. 2021, eq. 4; microsoft/DeBERTa disen
 constexpr const char* kEmbeddings = "microsoft/DeBERTa bert.py BertEmbeddings";
 constexpr const char* kLayer = "microsoft/DeBERTa bert.py BertLayer";
 constexpr const char* kConv = "microsoft/DeBERTa bert.py ConvLayer";
+constexpr const char* kClassifier =
+    "transformers modeling_deberta_v2.py ContextPooler, DebertaV2ForSequenceClassification";
 constexpr const char* kDecoder = "microsoft/DeBERTa masked_language_model.py EnhancedMaskDecoder";
 constexpr const char* kHead = "microsoft/DeBERTa bert.py BertLMPredictionHead";
 constexpr const char* kRope = "Su et al. 2021, eq. 34; transformers modeling_roformer.py";
@@ -95,6 +97,12 @@ constexpr Row kStageRows[] = {
     {Group::layer, "output", "B T D", "norm(ffn + attention)", kLayer, "what the next layer sees"},
     {Group::memory, "", "B M D", "last M rows of [memory; input of layer l]", kXl,
      "memory handed to the next segment; the last l of Transformer-XL holds its output, which nothing reads"},
+    {Group::classifier, "pooled", "B D", "act(dense(h_0))", kClassifier,
+     "one row for the whole text, of its first token; act is pooler_hidden_act, gelu unless said"},
+    {Group::classifier, "logits", "B C", "pooled W^T + b", kClassifier, "one logit per class of the text"},
+    {Group::classifier, "token_logits", "B T C", "h W^T + b",
+     "transformers modeling_deberta_v2.py DebertaV2ForTokenClassification, DebertaV2ForQuestionAnswering",
+     "one logit per token and class; of answers: start and end"},
     {Group::emd, "query", "B T D", "I + h", kDecoder, "absolute positions + the input of the last layer"},
     {Group::mlm, "transform", "B T E", "norm(gelu(dense(x)))", kHead, "what meets the word table"},
     {Group::mlm, "logits", "B T V", "transform E_word^T + b", kHead,
@@ -194,6 +202,7 @@ constexpr Other kOthers[] = {
     {Scheme::two_stream, Group::layer, "v", "[memory; h]_j W_v", "B H Tk d"},
     {Scheme::two_stream, Group::layer, "scores", "(ac + bd + ef) / sqrt(d)"},
     {Scheme::two_stream, Group::layer, "ffn_act", "act(dense_1(attention))"},
+    {Scheme::two_stream, Group::classifier, "pooled", "tanh(dense(h_T-1))"},
     {Scheme::absolute, Group::embeddings, "output", "sqrt(D) word + sinusoid(position)"},
     {Scheme::absolute, Group::positions, "r", "sinusoid(position)"},
     {Scheme::absolute, Group::layer, "scores", "q_i . k_j / sqrt(d)"},
@@ -202,7 +211,7 @@ constexpr Other kOthers[] = {
     {Scheme::absolute, Group::lm, "logits", "x E_word^T"},
 };
 
-constexpr const char* kGroupNames[] = {"embeddings", "relative", "rotary", "positions", "layer", "memory",
+constexpr const char* kGroupNames[] = {"embeddings", "relative", "rotary", "positions", "layer", "memory", "classifier",
                                        "emd",        "mlm",      "lm",     "rtd",       "sift",  "grad"};
 
 /// "layer.12.q" -> takes "layer", leaves "12.q".

@@ -20,7 +20,7 @@ public:
     Activation activation(const std::string& name, const std::string& fallback) const {
         Activation activation;
         if (parse_activation(text(name, fallback), activation)) return activation;
-        throw_unreadable(name, "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu or tanh", Fault::unsupported);
+        throw_unreadable(name, kActivationNames, Fault::unsupported);
     }
 };
 

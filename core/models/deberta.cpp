@@ -70,9 +70,9 @@ Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& op
         const std::string prefix = "layer." + std::to_string(layer);
         if (decodes && layer == layers - 1) {
             // The decoder reads what goes into the last layer and runs that layer again with queries of its own.  The
-            // plain run is computed only where its stages are wanted: nothing else reads it.
+            // plain run is computed only where its stages or a classifier's are wanted: nothing else reads it.
             decoder_input = hidden;
-            if (!trace.awaits(prefix + ".")) break;
+            if (!trace.awaits(prefix + ".") && !trace.awaits("classifier.")) break;
         }
         hidden = deberta_layer(pass, prefix, layer, hidden, hidden);
         if (trace.complete()) break;
@@ -84,6 +84,10 @@ Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& op
     }
     if (trace.complete()) return trace;
     throw_if_cancelled(stop);
+
+    // A fine-tuned model reads its classes off the encoder: no absolute position is in them.
+    if (classifier_) classifier_->classify(weights_->reader(), hidden, "", trace, weights_->operations());
+    if (trace.complete()) return trace;
 
     // Decoder: absolute positions enter, after the encoder and before the words are predicted.  "a new store opened
     // beside the new mall": both blanks have the same neighbours, and only their places tell store from mall.
@@ -350,6 +354,7 @@ std::vector<std::string> Deberta<Scalar>::stage_names(const ModelInput& input, c
             append(names, "layer.0", {".output_before_conv", ".conv", ".conv_act", ".output"});
         }
     }
+    if (classifier_) append(names, "", classifier_->stage_names());
     if (has_decoder() && options.decoder != MaskDecoder::none) {
         names.push_back("emd.query.0");
         for (int t = 0; t < kDecoderPasses; ++t) {
@@ -370,7 +375,9 @@ std::vector<std::string> Deberta<Scalar>::stage_names(const ModelInput& input, c
 template <class Scalar>
 Deberta<Scalar>::Deberta(DebertaConfig config, std::shared_ptr<const WeightSource> weights,
                          const Operations<Scalar>& compute, ForwardPath path)
-    : weights_(std::make_unique<DebertaWeights<Scalar>>(config, std::move(weights), compute)) {
+    : weights_(std::make_unique<DebertaWeights<Scalar>>(config, std::move(weights), compute)),
+      classifier_(ClassifierHead<Scalar>::find(weights_->reader(), config.hidden_size,
+                                               {"pooler.dense", "classifier", "first", config.pooler_hidden_act})) {
     if (path == ForwardPath::fast && &compute == &cpu_operations<Scalar>() && has_fast_path(config))
         fast_ = std::make_shared<FastPath<Scalar>>(*weights_);
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/cancel.h"
+#include "core/models/classifier_head.h"
 #include "core/models/deberta_config.h"
 #include "core/models/deberta_weights.h"
 #include "core/models/dialect.h"
@@ -53,6 +54,8 @@ public:
     const DebertaWeights<Scalar>& weights() const { return *weights_; }
     /// True if there is a masked-word head (cls.predictions.* or lm_predictions.lm_head.*).
     bool has_head() const { return !weights_->head_dense().empty(); }
+    /// The classes that fine-tuning gave a text or its tokens; nothing in a checkpoint without them.
+    const std::optional<ClassifierHead<Scalar>>& classifier() const { return classifier_; }
     /// True if the enhanced mask decoder can run: an absolute table, position_biased_input false, two layers or more, E
     /// = D.
     bool has_decoder() const;
@@ -98,6 +101,7 @@ public:
 
 private:
     std::unique_ptr<DebertaWeights<Scalar>> weights_;
+    std::optional<ClassifierHead<Scalar>> classifier_;
     std::shared_ptr<FastPath<Scalar>> fast_;  // none: every pass is the reference's
 };
 

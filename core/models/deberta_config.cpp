@@ -86,6 +86,7 @@ DebertaConfig parse_deberta_config(const std::string& text, const std::string& l
     const bool ties = fields.flag("tie_word_embeddings", true), legacy = fields.flag("legacy", true);
     config.tied_output = ties || !legacy;
     config.hidden_act = fields.activation("hidden_act", "gelu");
+    config.pooler_hidden_act = fields.text("pooler_hidden_act", "gelu");
     config.conv_kernel_size = config.version == 2 ? std::max<Index>(0, fields.number("conv_kernel_size", 0, 0)) : 0;
     config.conv_groups = fields.number("conv_groups", 1, 1);
     config.conv_act = fields.activation("conv_act", "tanh");

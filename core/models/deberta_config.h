@@ -36,6 +36,7 @@ struct DebertaConfig {
     Index conv_groups = 1;
     Activation conv_act = Activation::tanh;
     Activation hidden_act = Activation::gelu;
+    std::string pooler_hidden_act = "gelu";  // of a fine-tuned classifier, where there is one
     double layer_norm_eps = 1e-7;
 
     /// k: position_buckets if there are buckets, else max_relative_positions.  The relative table has 2k rows.

@@ -59,6 +59,8 @@ public:
     /// Rows [first, first + count) of the table of head_output() -> [count,E].
     Matrix<Scalar> output_block(Index first, Index count) const;
 
+    /// Any tensor of the file by its name: of heads that fine-tuning adds.
+    const WeightReader<Scalar>& reader() const { return reader_; }
     /// One sentence per tensor read so far that holds NaN or infinity.
     std::vector<std::string> warnings() const;
     const DebertaConfig& config() const { return config_; }

@@ -103,6 +103,20 @@ bool parse_activation(const std::string& name, Activation& activation) {
     return true;
 }
 
+const char* to_string(Activation activation) {
+    switch (activation) {
+        case Activation::gelu:
+            return "gelu";
+        case Activation::gelu_tanh:
+            return "gelu_new";
+        case Activation::relu:
+            return "relu";
+        case Activation::tanh:
+            return "tanh";
+    }
+    return "gelu";
+}
+
 template <class Scalar>
 Matrix<Scalar> activate(const ConstView<Scalar>& x, Activation activation) {
     switch (activation) {

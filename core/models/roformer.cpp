@@ -42,6 +42,7 @@ Trace Roformer<Scalar>::forward(const std::vector<ModelInput>& segments, Dialect
     trace.add("rotary.cos", as_tensor<Scalar>({pass.angles.length(), pass.angles.cos.cols()}, pass.angles.cos));
 
     for (Index l = 0; l < config_.num_hidden_layers && !trace.complete(); ++l) x = run_layer(l, x, pass, trace);
+    if (classifier_ && !trace.complete()) classifier_->classify(weights_, x, "", trace, compute_);
     if (has_head() && !trace.complete()) head(input, x, trace);
     return trace;
 }
@@ -217,6 +218,9 @@ Roformer<Scalar>::Roformer(const RoformerConfig& config, std::shared_ptr<const W
         weights_.require(output.table, {config_.vocab_size, config_.embedding_size});
         weights_.require(output.bias, {config_.vocab_size});
     }
+    classifier_ = ClassifierHead<Scalar>::find(
+        weights_, config_.hidden_size,
+        {"classifier.dense", "classifier.out_proj", "first", to_string(config_.hidden_act)});
     if (weights_.has(kAngleTable))
         weights_.require(kAngleTable, {config_.max_position_embeddings, config_.head_width()});
 }
@@ -270,6 +274,8 @@ std::vector<std::string> Roformer<Scalar>::stage_names(const std::vector<ModelIn
                                  "ffn_act", "ffn", "output"})
             if (config_.rotary_value || std::string(stem) != "v_rot")
                 names.push_back("layer." + std::to_string(l) + "." + stem);
+    if (classifier_)
+        for (const std::string& name : classifier_->stage_names()) names.push_back(name);
     if (!has_head()) return names;
     names.insert(names.end(), {"mlm.transform", "mlm.logits"});
     const ModelInput& input = segments.front();

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/models/block.h"
+#include "core/models/classifier_head.h"
 #include "core/models/model.h"
 #include "core/models/weight_reader.h"
 #include "core/positions/rotary.h"
@@ -83,6 +84,7 @@ private:
     WeightReader<Scalar> weights_;
     const Operations<Scalar>& compute_;
     LazyLayers<RoformerLayer<Scalar>> layers_;
+    std::optional<ClassifierHead<Scalar>> classifier_;
 };
 
 extern template class Roformer<float>;

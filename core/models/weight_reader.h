@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,7 +32,9 @@ class WeightReader {
 public:
     explicit WeightReader(std::shared_ptr<const WeightSource> source) : source_(std::move(source)) {}
 
-    bool has(const std::string& name) const { return source_->shape(name).has_value(); }
+    bool has(const std::string& name) const { return shape(name).has_value(); }
+    /// Nothing where the file has no such tensor.
+    std::optional<Shape> shape(const std::string& name) const { return source_->shape(name); }
     /// Throws Error(unreadable) naming the tensor, its shape and the one expected; reads no values.
     void require(const std::string& name, const Shape& expected) const;
     void require_all(const ExpectedTensors& expected) const;

@@ -49,6 +49,8 @@ SegmentMemory<Scalar> Xlnet<Scalar>::run_segment(const ModelInput& input, const 
     // A single segment without mem_len (hf) has no stages of its memory.
     if (config_.mem_len > 0 || !prefix.empty())
         for (std::size_t l = 0; l < next.size(); ++l) trace.add(prefix + "memory." + std::to_string(l), next[l]);
+    // A fine-tuned model reads its classes off the stream that has its targets.
+    if (classifier_) classifier_->classify(weights_, pass.has_targets() ? x.g : x.h, prefix, trace, compute_);
     if (has_head()) head(input, pass, x, prefix, trace);
     return next;
 }
@@ -236,6 +238,9 @@ Xlnet<Scalar>::Xlnet(const XlnetConfig& config, std::shared_ptr<const WeightSour
                      const Operations<Scalar>& compute)
     : config_(config), weights_(std::move(weights)), compute_(compute), layers_(config.n_layer) {
     weights_.require_all(expected_tensors(config_));
+    classifier_ = ClassifierHead<Scalar>::find(weights_, config_.d_model,
+                                               {config_.summary_use_proj ? "sequence_summary.summary" : "",
+                                                "logits_proj", config_.summary_type, config_.summary_activation});
     if (has_head()) weights_.require(kXlnetOutputBias, {config_.vocab_size});
     if (has_head() && !config_.tied_output) weights_.require(kXlnetOutputTable, {config_.vocab_size, config_.d_model});
 }
@@ -306,6 +311,8 @@ std::vector<std::string> Xlnet<Scalar>::stage_names(const std::vector<ModelInput
         }
         for (Index l = 0; remembers && l < config_.n_layer; ++l)
             names.push_back(prefix + "memory." + std::to_string(l));
+        if (classifier_)
+            for (const std::string& name : classifier_->stage_names()) names.push_back(prefix + name);
         if (has_head()) names.push_back(prefix + "lm.logits");
         if (has_head() && !input.labels.empty()) names.push_back(prefix + "lm.loss");
     }

@@ -8,6 +8,7 @@
 
 #include "core/attention/two_stream.h"
 #include "core/models/block.h"
+#include "core/models/classifier_head.h"
 #include "core/models/model.h"
 #include "core/models/relative_heads.h"
 #include "core/models/weight_reader.h"
@@ -32,6 +33,9 @@ struct XlnetConfig {
     Activation ff_activation = Activation::gelu;
     bool tied_output = true;
     double layer_norm_eps = 1e-12;
+    // Of a fine-tuned classifier, where there is one.
+    std::string summary_type = "last", summary_activation = "tanh";
+    bool summary_use_proj = true;
 };
 
 /// Throws Error(unreadable) for missing or impossible fields; each sentence names the file and the field.
@@ -125,6 +129,7 @@ private:
     WeightReader<Scalar> weights_;
     const Operations<Scalar>& compute_;
     LazyLayers<XlnetLayer<Scalar>> layers_;
+    std::optional<ClassifierHead<Scalar>> classifier_;
 };
 
 /// Throws Error(usage) where masks, targets, types or labels do not fit the tokens and each other.

@@ -1,6 +1,7 @@
 // What XLNet makes of its configuration and its input: from perm_mask, target_mapping and input_mask to the keys that
 // each stream of each sample sees.
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "core/models/config_fields.h"
@@ -33,6 +34,10 @@ XlnetConfig parse_xlnet_config(const std::string& json, const std::string& locat
     config.ff_activation = fields.activation("ff_activation", "gelu");
     config.tied_output = fields.flag("tie_word_embeddings", true);
     config.layer_norm_eps = fields.positive("layer_norm_eps", 1e-12);
+    config.summary_type = fields.text("summary_type", "last");
+    // null is none, and absent is tanh: the default of XLNetConfig.
+    if (fields.json().contains("summary_activation")) config.summary_activation = fields.text("summary_activation", "");
+    config.summary_use_proj = fields.flag("summary_use_proj", true);
     if (config.d_model % 2 != 0)
         fields.throw_unreadable("d_model", "an even number: sinusoids come in pairs", Fault::unreadable);
     return config;

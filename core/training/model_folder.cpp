@@ -10,20 +10,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* name_of(Activation activation) {
-    switch (activation) {
-        case Activation::gelu:
-            return "gelu";
-        case Activation::gelu_tanh:
-            return "gelu_new";
-        case Activation::relu:
-            return "relu";
-        case Activation::tanh:
-            return "tanh";
-    }
-    return "gelu";
-}
-
 std::string terms_of(const DebertaConfig& config) {
     std::string names;
     if (config.terms.p2c) names = "p2c";
@@ -48,7 +34,7 @@ std::string deberta_config_json(const DebertaConfig& config, const TrainingField
         {"attention_head_size", config.attention_head_size},
         {"attention_probs_dropout_prob", fields.attention_dropout},
         {"embedding_size", config.embedding_size},
-        {"hidden_act", name_of(config.hidden_act)},
+        {"hidden_act", to_string(config.hidden_act)},
         {"hidden_dropout_prob", fields.hidden_dropout},
         {"hidden_size", config.hidden_size},
         {"initializer_range", fields.initializer_range},
@@ -63,7 +49,7 @@ std::string deberta_config_json(const DebertaConfig& config, const TrainingField
         {"num_hidden_layers", config.num_hidden_layers},
         {"pad_token_id", 0},
         {"pooler_dropout", 0},
-        {"pooler_hidden_act", "gelu"},
+        {"pooler_hidden_act", config.pooler_hidden_act},
         {"pooler_hidden_size", config.hidden_size},
         {"pos_att_type", terms_of(config)},
         {"position_biased_input", config.position_biased_input},
@@ -80,7 +66,7 @@ std::string deberta_config_json(const DebertaConfig& config, const TrainingField
     if (config.conv_kernel_size > 0) {
         json["conv_kernel_size"] = config.conv_kernel_size;
         json["conv_groups"] = config.conv_groups;
-        json["conv_act"] = name_of(config.conv_act);
+        json["conv_act"] = to_string(config.conv_act);
     }
     return json.dump(2) + "\n";
 }

@@ -50,7 +50,7 @@ inline std::vector<ModelCase> model_cases() {
                                                           {"tiny_xlnet_trained", "tiny-xlnet"}})
         cases.push_back({name, root / "tests/oracle" / name, root / "assets/models" / model});
     std::sort(cases.begin(), cases.end(), [](const ModelCase& a, const ModelCase& b) { return a.name < b.name; });
-    REQUIRE(cases.size() == 43);
+    REQUIRE(cases.size() == 47);
     return cases;
 }
 

@@ -53,6 +53,9 @@ const std::map<std::string, Makers>& makers_of_stages() {
         {"query", {"add"}},  // emd.query.0
         {"transform", {"layer_norm"}},
         {"transform_at_positions", {"layer_norm"}},
+        {"classifier.pooled", {"activate"}},
+        {"classifier.logits", {"dense"}},
+        {"classifier.token_logits", {"dense"}},
         {"logits", {"word_logits", "log_softmax"}},
         {"logits_at_positions", {"word_logits"}},
         {"clusters", {"log_softmax"}},

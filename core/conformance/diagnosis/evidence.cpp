@@ -227,9 +227,28 @@ const XlnetConfig& Replay::xlnet() const {
     return *model().xlnet;
 }
 
+namespace {
+
+/// What the code that a dialect follows makes of a query that sees nothing.
+MaskedRow masked_row_of(Family family, Dialect dialect) {
+    switch (family) {
+        case Family::deberta:
+            return DebertaOptions::of(dialect).masked_row;
+        case Family::roformer:
+            return RoformerOptions::of(dialect).masked_row;
+        case Family::transformer_xl:
+            return dialect == Dialect::hf ? MaskedRow::uniform : MaskedRow::zero;
+        case Family::xlnet:
+            return XlnetOptions::of(dialect).masked_row;
+    }
+    return MaskedRow::zero;
+}
+
+}  // namespace
+
 MaskedRow Replay::masked_row() const {
     const Tensor<double>* probs = of_reference(full_name("probs"));
-    if (!probs || probs->rank() != 4) return MaskedRow::zero;
+    if (!probs || probs->rank() != 4) return masked_row_of(family(), dialect());
     const Index heads = probs->shape()[1], rows = probs->shape()[2], keys = probs->shape()[3];
     const Replay right(evidence_, scope_);  // whatever this hypothesis hides
     for (Index b = 0; b < probs->shape()[0]; ++b) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/conformance/formulas/classifiers.h"
 #include "core/conformance/formulas/formulas.h"
 #include "core/conformance/formulas/relative_rule.h"
 #include "core/models/deberta.h"
@@ -133,8 +134,8 @@ std::vector<Formula> deberta_formulas() {
          [](const Replay& at) { return normed_sum(at, at("ffn").rows(), at("attention"), "output.LayerNorm"); }},
         {"/emd.query.0", {}, decoder_query},
     };
-    for (std::vector<Formula>& more :
-         std::vector{deberta_model_formulas(), rtd_formulas(), sift_formulas(), deberta_gradient_formulas()})
+    for (std::vector<Formula>& more : std::vector{deberta_model_formulas(), classifier_formulas(), rtd_formulas(),
+                                                  sift_formulas(), deberta_gradient_formulas()})
         std::move(more.begin(), more.end(), std::back_inserter(all));
     return all;
 }

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/conformance/formulas/classifiers.h"
 #include "core/conformance/formulas/deberta.h"
 #include "core/positions/rotary.h"
 
@@ -128,6 +129,7 @@ std::vector<Formula> roformer_formulas() {
         all.push_back(std::move(formula));
     for (Formula& formula : block_formulas(block())) all.push_back(std::move(formula));
     for (Formula& formula : roformer_gradient_formulas()) all.push_back(std::move(formula));
+    for (Formula& formula : classifier_formulas()) all.push_back(std::move(formula));
     all.push_back({"/mlm.transform", {}, transform_of});
     all.push_back({"/mlm.logits", {"/mlm.transform"}, mlm_logits});
     return all;

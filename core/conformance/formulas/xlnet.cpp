@@ -2,6 +2,7 @@
 // The query stream lives in the scope "layer.l.g."; its keys, values and position keys are those of "layer.l.".
 #include <algorithm>
 
+#include "core/conformance/formulas/classifiers.h"
 #include "core/conformance/formulas/transformer_xl.h"
 #include "core/models/xlnet.h"
 
@@ -193,6 +194,7 @@ std::vector<Formula> xlnet_formulas() {
     };
     for (Formula& formula : relative_formulas()) all.push_back(std::move(formula));
     for (Formula& formula : block_formulas(xlnet_block())) all.push_back(std::move(formula));
+    for (Formula& formula : classifier_formulas()) all.push_back(std::move(formula));
     all.push_back({"/lm.logits", {}, right_language_logits});
     return all;
 }

@@ -11,6 +11,7 @@
 #include "core/io/atomic_folder.h"
 #include "core/io/safetensors.h"
 #include "core/io/torch_pickle.h"
+#include "core/json_text.h"
 
 namespace locus::conformance {
 
@@ -53,7 +54,7 @@ std::string case_json(const CaseContent& content) {
     json["inputs"] = describe(content.inputs, scheme, false);
     json["stages"] = describe(content.reference, scheme, true);
     json["notes"] = content.notes;
-    return json.dump(1) + "\n";
+    return indented(json) + "\n";
 }
 
 /// The weights under the names of their file, always as model.safetensors in float32, which every recorded model is.
@@ -135,7 +136,7 @@ void write_index(const fs::path& root, const std::vector<CaseContent>& contents,
                        {"generator", "locus 0.1.0, locus kit export"},
                        {"files", files},
                        {"cases", cases}};
-    write_atomic_file(root / "kit.json", json.dump(1) + "\n");
+    write_atomic_file(root / "kit.json", indented(json) + "\n");
     ++summary.files;
     summary.bytes += fs::file_size(root / "kit.json");
     summary.cases = contents.size();

@@ -176,6 +176,9 @@ const std::vector<Row>& gradient_rows() {
 const std::vector<Row>& model_rows() {
     static const std::vector<Row> rows = {
         {"embeddings.output", {"embeddings.word"}},
+        {"classifier.pooled", {"encoder"}},
+        {"classifier.logits", {"classifier.pooled"}},
+        {"classifier.token_logits", {"encoder"}},
         {"mlm.transform", {"last"}},
         {"mlm.logits", {"mlm.transform"}},
         {"mlm.transform_at_positions", {"last", "mlm.positions"}},
@@ -286,8 +289,10 @@ private:
         std::vector<std::string> names;
         for (const Row& row : model_rows())
             if (place.stem == row.stem)
-                for (const char* from : row.from)
-                    names.push_back(from == std::string("last") ? last_output(place.segment) : place.segment + from);
+                for (const std::string from : row.from)
+                    names.push_back(from == "last"      ? last_output(place.segment)
+                                    : from == "encoder" ? encoder_output(place.segment)
+                                                        : place.segment + from);
         return names;
     }
 
@@ -357,7 +362,10 @@ private:
     }
 
     std::string last_output(const std::string& segment) const {
-        if (known_.contains(segment + "emd.1.output")) return segment + "emd.1.output";
+        return known_.contains(segment + "emd.1.output") ? segment + "emd.1.output" : encoder_output(segment);
+    }
+
+    std::string encoder_output(const std::string& segment) const {
         const std::string layer = segment + "layer." + std::to_string(last_layer(segment));
         return known_.contains(layer + ".g.output") ? layer + ".g.output" : layer + ".output";
     }

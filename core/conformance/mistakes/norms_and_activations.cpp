@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/conformance/formulas/classifiers.h"
 #include "core/conformance/formulas/deberta.h"
 #include "core/conformance/formulas/layers.h"
 #include "core/conformance/mistakes/catalogue.h"
@@ -44,6 +45,15 @@ Formula in_the_head() {
             }};
 }
 
+Formula in_the_pooler() {
+    return {"/classifier.pooled", {}, [](const Replay& at) {
+                const auto right = classifier_parts(at).activation;
+                if (right != Activation::gelu) return at.right("/classifier.pooled");
+                const Matrix<double> pooled = by_tanh(pooled_inner(at, right_rows(at)), *right);
+                return as_tensor<double>({pooled.rows(), pooled.cols()}, pooled);
+            }};
+}
+
 Mistake mistake() {
     return {.number = 39,
             .name = "GELU by its tanh form instead of erf",
@@ -52,8 +62,8 @@ Mistake mistake() {
             .evidence = "deberta.cpp 6fefa35",
             .lesson = "12",
             .families = {Family::deberta, Family::roformer, Family::xlnet},
-            .stems = {"ffn_act", "conv_act", "/mlm.transform"},
-            .variants = {{"everywhere", {in_layers(), in_the_convolution(), in_the_head()}},
+            .stems = {"ffn_act", "conv_act", "/classifier.pooled", "/mlm.transform"},
+            .variants = {{"everywhere", {in_layers(), in_the_convolution(), in_the_pooler(), in_the_head()}},
                          {"in the layers alone", {in_layers()}},
                          {"in the convolution alone", {in_the_convolution()}}}};
 }
@@ -102,9 +112,18 @@ Formula in_the_convolution(Function function) {
             }};
 }
 
+Formula in_the_pooler(Function function) {
+    return {"/classifier.pooled", {}, [function](const Replay& at) {
+                if (classifier_parts(at).activation != Activation::gelu) return at.right("/classifier.pooled");
+                const Matrix<double> pooled = by(function, pooled_inner(at, right_rows(at)));
+                return as_tensor<double>({pooled.rows(), pooled.cols()}, pooled);
+            }};
+}
+
 Mistake mistake() {
     const auto everywhere = [](const char* how, Function function) {
-        return Variant{how, {in_layers(function), in_the_convolution(function), in_the_head(function)}};
+        return Variant{
+            how, {in_layers(function), in_the_convolution(function), in_the_pooler(function), in_the_head(function)}};
     };
     const auto logistic = [](double x) { return 1 / (1 + std::exp(-x)); };
     static const auto kLogistic = +logistic;
@@ -115,7 +134,7 @@ Mistake mistake() {
             .evidence = "",
             .lesson = "12",
             .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
-            .stems = {"ffn_act", "conv_act", "/mlm.transform"},
+            .stems = {"ffn_act", "conv_act", "/classifier.pooled", "/mlm.transform"},
             .variants = {everywhere("relu", [](double x) { return std::max(x, 0.0); }),
                          everywhere("x sigmoid(1.702 x)", [](double x) { return x * kLogistic(1.702 * x); }),
                          everywhere("x sigmoid(x)", [](double x) { return x * kLogistic(x); }),

@@ -178,7 +178,8 @@ std::string all_mistakes(const AllMistakes& all) {
 /// A stage after all layers.
 bool is_of_the_head(const std::string& name) {
     const auto [scope, stem] = scope_and_stem(name);
-    return stem.starts_with("/mlm.") || stem.starts_with("/lm.") || stem.starts_with("/rtd.");
+    return stem.starts_with("/mlm.") || stem.starts_with("/lm.") || stem.starts_with("/classifier.") ||
+           stem.starts_with("/rtd.");
 }
 
 bool encoder_is_right(const Comparison& comparison) {

@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 import numpy as np
 
 from .errors import RecordingError, UsageError, whole_number
-from .recording_common import Attended
+from .recording_common import Attended, classifier_of
 from .tracing import Trace, keeps
 
 # A trace above this size is announced before it is kept.
@@ -106,6 +106,8 @@ class Adapter:
     def __init__(self, encoder: Encoder, recorder: "Recorder") -> None:
         self.core, self.around, self.recorder = encoder.module, encoder.around, recorder
         self.config = encoder.module.config
+        self.classifier = classifier_of(self.around[0] if self.around else None, self.family, self.config)
+        self.head_ran = self.classified = False
 
     def layers(self) -> Sequence[Any]:
         """The modules of the layers, first first."""
@@ -126,6 +128,29 @@ class Adapter:
         """What the head gives, where the model has one."""
         return []
 
+    def after_encoder(self) -> List[str]:
+        """Stages of heads and classifiers: of those that ran, before the pass of all."""
+        begun = self.recorder.started
+        names = self.head_stages() if self.head_ran or not begun else []
+        return names + (self.classifier.stages() if self.classifier and (self.classified or not begun) else [])
+
+    def install_classifier(self) -> None:
+        """Its output is given what was pooled, and gives the logits."""
+        if self.classifier is None:
+            return
+        *pooled, logits = self.classifier.stages()
+
+        def before(module: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> None:
+            for name in pooled:
+                self.recorder.put(name, args[0], "measured")
+
+        def after(module: Any, args: Sequence[Any], kwargs: Dict[str, Any], out: Any) -> None:
+            self.classified = True
+            self.recorder.put(logits, out, "measured")
+
+        self.recorder.before(self.classifier.output, before)
+        self.recorder.after(self.classifier.output, after)
+
     def extent(self, name: str) -> Tuple[int, int, int]:
         """Queries and keys of a stage in this pass, and rows of the tables of positions."""
         raise NotImplementedError
@@ -135,6 +160,8 @@ class Adapter:
         stem, config = name.rpartition(".")[2], self.config
         queries, keys, rows = self.extent(name)
         heads, width = self.head_count(), int(config.hidden_size)
+        if name.startswith("classifier."):
+            return count * (width if stem == "pooled" else queries * int(config.num_labels))
         if stem in _OF_PAIRS:
             return count * heads * queries * (rows if stem == "bd_raw" else keys)
         if stem in _OF_ROWS:
@@ -152,7 +179,8 @@ class Adapter:
     def announce(self, count: int) -> None:
         """Says how large the recording will be, by the stages that are wanted and the sizes of the pass."""
         kept = count if self.recorder.batch is None else min(count, self.recorder.batch)
-        names = dict.fromkeys(self.expected() + self.head_stages())  # nobody knows yet whether the head will be called
+        last = self.classifier.stages() if self.classifier else []
+        names = dict.fromkeys(self.expected() + self.head_stages() + last)  # nobody knows yet whether the head will be called
         double = str(next(iter(self.core.parameters())).dtype) == "torch.float64"
         values = sum(self.size_of(name, kept) for name in names if self.recorder.wants(name))
         self.recorder.announce((8 if double else 4) * values)

@@ -24,6 +24,52 @@ def part_of(module: Any, path: str) -> Any:
     return module
 
 
+class Classifier(NamedTuple):
+    """The layers that fine-tuning puts on top of an encoder.
+
+    layers  by the names that transformers gives them in files
+    output  gives the logits; what it is given is classifier.pooled, where a row is pooled
+    pooled  False where every token has classes
+    """
+
+    layers: Dict[str, Any]
+    output: Any
+    pooled: bool
+
+    def stages(self) -> List[str]:
+        return ["classifier.pooled", "classifier.logits"] if self.pooled else ["classifier.token_logits"]
+
+
+# The pooler's layer and the one that gives classes.
+_OF_TEXTS = {
+    "deberta": ("pooler.dense", "classifier"),
+    "roformer": ("classifier.dense", "classifier.out_proj"),
+    "xlnet": ("sequence_summary.summary", "logits_proj"),
+}
+
+
+def classifier_of(owner: Any, family: str, config: Any) -> Optional[Classifier]:
+    """The classifier of a class of transformers around an encoder; a model of somebody's own may do something else
+    with layers of the same names."""
+    if not any(
+        kind.__module__.startswith("transformers.") and part in kind.__name__
+        for kind in type(owner).__mro__
+        for part in ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering", "ForMultipleChoice")
+    ):
+        return None
+    width, (pooler, output) = int(config.hidden_size), _OF_TEXTS[family]
+    layers = {pooler: part_of(owner, pooler)} if getattr(config, "summary_use_proj", True) else {}
+    pooled = [getattr(layer, "out_features", None) for layer in layers.values()] or [width]
+    last = part_of(owner, output)
+    if pooled[0] is not None and getattr(last, "in_features", None) == pooled[0]:
+        return Classifier({**layers, output: last}, last, True)
+    for name in ("classifier", "qa_outputs"):
+        last = part_of(owner, name)
+        if pooled[0] is None and getattr(last, "in_features", None) == width and last.out_features > 1:
+            return Classifier({name: last}, last, False)
+    return None
+
+
 class Pieces:
     """Tensors that come in one or several calls (chunked feed-forward), joined along an axis until they are whole."""
 

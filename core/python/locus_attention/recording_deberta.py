@@ -25,7 +25,6 @@ class DebertaV2Adapter(Adapter):
         self.uniform = True
         self.visible: Optional[Any] = None
         self.given: Dict[str, Any] = {}
-        self.head_ran = False
         self.index: Optional[Any] = None
         self.input_mask: Optional[Any] = None
         self.conv_in: Optional[Any] = None
@@ -80,7 +79,7 @@ class DebertaV2Adapter(Adapter):
             names += [f"layer.{layer}.{stem}" for stem in _INSIDE + _AROUND if stem not in absent]
         if self.conv is not None:
             names += ["layer.0.conv", "layer.0.conv_act", "layer.0.output_before_conv"]
-        return names + (self.head_stages() if self.head_ran or not self.recorder.started else [])
+        return names + self.after_encoder()
 
     def head_stages(self) -> List[str]:
         return [] if self.head is None else ["mlm.transform", "mlm.logits"]
@@ -106,6 +105,7 @@ class DebertaV2Adapter(Adapter):
         if self.head is not None:
             recorder.after(self.transform, lambda m, a, k, out: self.measured("mlm.transform", out))
             recorder.after(self.head, self.after_head)
+        self.install_classifier()
 
     def install_layer(self, number: int, layer: Any) -> None:
         recorder, at = self.recorder, f"layer.{number}."

@@ -29,7 +29,7 @@ class RoFormerAdapter(DebertaV2Adapter):
         stems = ["q", "k", "v", "q_rot", "k_rot"] + ["v_rot"] * self.rotates_values()
         stems += ["scores", "probs", "context", "attention", "ffn_act", "ffn", "output"]
         names += [f"layer.{layer}.{stem}" for layer in range(len(self.layers())) for stem in stems]
-        return names + (self.head_stages() if self.head_ran or not self.recorder.started else [])
+        return names + self.after_encoder()
 
     def install(self) -> None:
         recorder, core = self.recorder, self.core
@@ -44,6 +44,7 @@ class RoFormerAdapter(DebertaV2Adapter):
         if self.head is not None:
             recorder.after(self.transform, lambda m, a, k, out: self.measured("mlm.transform", out))
             recorder.after(self.head, self.after_head)
+        self.install_classifier()
 
     def before_encoder(self, module: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> None:
         given = arguments_of(module, args, kwargs)

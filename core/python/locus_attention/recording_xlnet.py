@@ -21,7 +21,6 @@ class XLNetAdapter(Adapter):
         self.given: Dict[str, Any] = {}
         self.mapping: Optional[Any] = None  # [B,P,T] in double
         self.segments = False
-        self.head_ran = False
         self.streams: Dict[int, int] = {}  # layer -> how many streams its attention has computed
 
     def layers(self) -> Sequence[Any]:
@@ -47,7 +46,7 @@ class XLNetAdapter(Adapter):
                 names.append(at + "r_k_backward")
             if self.mapping is not None or not begun:
                 names += [at + "g." + stem for stem in stems]
-        return names + (self.head_stages() if self.head_ran or not begun else [])
+        return names + self.after_encoder()
 
     def head_stages(self) -> List[str]:
         return [] if self.head is None else ["lm.logits"]
@@ -70,6 +69,7 @@ class XLNetAdapter(Adapter):
                 self.install_layer(number, layer)
         if self.head is not None:
             recorder.after(self.head, self.after_head)
+        self.install_classifier()
 
     def install_layer(self, number: int, layer: Any) -> None:
         recorder, attention = self.recorder, layer.rel_attn

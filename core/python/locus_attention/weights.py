@@ -9,7 +9,7 @@ import numpy as np
 
 from .errors import UnsupportedError
 from .files import safetensors_bytes, write_file
-from .recording_common import part_of
+from .recording_common import classifier_of, part_of
 
 # The class that names every weight, the head's too, by the class of the encoder.
 _WITH_HEAD = {
@@ -109,10 +109,11 @@ def _is_tied(tensors: Dict[str, Any], prefix: str) -> bool:
 
 
 def export_model(encoder: Any, folder: str, **fields: Any) -> bool:
-    """Writes config.json and model.safetensors of a live encoder, with its head where that is one of transformers.
+    """Writes config.json and model.safetensors of a live encoder, with its head and classifier where those are
+    transformers' own.
 
     fields: what config.json says instead of the model's own.
-    Returns whether it has such a head.  Raises UnsupportedError where a weight of the encoder has no name.
+    Returns whether it has such a masked-word or language-model head.  Raises UnsupportedError where a weight of the encoder has no name.
     """
     import torch
     import transformers
@@ -130,6 +131,10 @@ def export_model(encoder: Any, folder: str, **fields: Any) -> bool:
     pairs: List[Tuple[str, Any, Any]] = [(prefix, getattr(whole, prefix), encoder.module)]
     if has_head:
         pairs += [(name, part, getattr(owner, name)) for name, part in heads.items()]
+    classifier = classifier_of(owner, encoder.adapter.family, config)
+    for name, layer in classifier.layers.items() if classifier else []:
+        with torch.device("meta"):
+            pairs.append((name, torch.nn.Linear(layer.in_features, layer.out_features), layer))
     tensors: Dict[str, Any] = {}
     try:
         encoder.module.eval()  # a live adapter with dropout must not draw random numbers here

@@ -244,6 +244,14 @@ std::vector<InjectedMistake> later_mistakes() {
         {{113, 1}, {kT}, "words of a cluster without log p(cluster)", {"lm.logits"}, ""},
         {{113, 2}, {kT}, "every output projection tied to the input's", {"lm.clusters"}, ""},
         {{113, 3}, {kT}, "losses cluster by cluster, targets token by token", {"lm.loss"}, ""},
+        {{114, 0}, {kD, kR, kX}, "tanh after the pooler, in XLNet gelu", {"classifier.pooled"}, ""},
+        {{114, 1}, {kD, kR, kX}, "no activation after the pooler", {"classifier.pooled"}, ""},
+        {{114, 2}, {kD, kR, kX}, "no pooler", {"classifier.pooled"}, ""},
+        {{114, 3}, {kD, kR, kX}, "the last token pooled, in XLNet the first", {"classifier.pooled"}, ""},
+        {{114, 4}, {kD, kR, kX}, "the mean of all tokens pooled", {"classifier.pooled"}, ""},
+        {{114, 5}, {kD, kR, kX}, "the mean of the visible tokens pooled", {"classifier.pooled"}, ""},
+        {{114, 6}, {kD, kR, kX}, "a classifier without its bias", {"classifier.logits", "classifier.token_logits"}, ""},
+        {{114, 7}, {kD, kR, kX}, "probabilities instead of logits", {"classifier.logits", "classifier.token_logits"}, ""},
     };
 }
 // clang-format on

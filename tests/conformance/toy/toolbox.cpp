@@ -328,6 +328,71 @@ void masked_word_head(const Toolbox<Scalar>& tools, const WordHead<Scalar>& head
     trace.add("mlm.loss", Tensor<Scalar>(shape, std::move(losses)));
 }
 
+namespace {
+
+/// 114: the row of the other end, or a mean of all tokens or of those that are seen.
+template <class Scalar>
+Array<Scalar> text_rows(const Injection& injected, bool last, const ModelInput& input, const Array<Scalar>& x) {
+    const Index length = x.extent(1);
+    const bool all = injected.is(114, 4), seen = injected.is(114, 5);
+    Array<Scalar> rows({x.extent(0), x.width()});
+    for (Index b = 0; b < x.extent(0); ++b) {
+        Scalar counted = 0;
+        for (Index t = 0; t < length; ++t) {
+            const Index at = b * length + t;
+            const bool padding = (!input.mask.empty() && input.mask[at] == 0) ||
+                                 (!input.input_mask.empty() && input.input_mask[at] != 0);
+            const bool end = t == (last != injected.is(114, 3) ? length - 1 : 0);
+            if (!(all || (seen ? !padding : end))) continue;
+            counted += 1;
+            for (Index c = 0; c < x.width(); ++c) rows(b, c) += x(b, t, c);
+        }
+        for (Index c = 0; c < x.width(); ++c) rows(b, c) /= counted;
+    }
+    return rows;
+}
+
+/// 114: probabilities.
+template <class Scalar>
+Array<Scalar> shares_of(Array<Scalar> logits) {
+    for (Index n = 0; n < logits.runs(); ++n) {
+        Scalar* run = logits.run(n);
+        const Scalar top = *std::max_element(run, run + logits.width());
+        Scalar sum = 0;
+        for (Index c = 0; c < logits.width(); ++c) sum += run[c] = std::exp(run[c] - top);
+        for (Index c = 0; c < logits.width(); ++c) run[c] /= sum;
+    }
+    return logits;
+}
+
+}  // namespace
+
+template <class Scalar>
+void classes(const Toolbox<Scalar>& tools, const ClassLayers& layers, const ModelInput& input, const Array<Scalar>& x,
+             const std::string& segment, Trace& trace) {
+    const Injection& injected = tools.injected();
+    const auto logits = [&](const Array<Scalar>& from, const std::string& name) {
+        const Array<Scalar> bias = injected.is(114, 6) ? Array<Scalar>() : tools.weight(name + ".bias");
+        const Array<Scalar> made = tools.dense(from, tools.weight(name + ".weight"), bias);
+        return as_stage(injected.is(114, 7) ? shares_of(made) : made);
+    };
+    if (tools.has(layers.pooler + ".weight")) {
+        Array<Scalar> pooled = text_rows(injected, layers.last, input, x);
+        if (!injected.is(114, 2)) pooled = tools.dense(pooled, layers.pooler);
+        Activation activation = layers.activation;
+        if (injected.is(114, 0)) activation = activation == Activation::tanh ? Activation::gelu : Activation::tanh;
+        if (!injected.is(114, 1) && !injected.is(114, 2)) pooled = tools.activated(std::move(pooled), activation);
+        trace.add(segment + "classifier.pooled", as_stage(pooled));
+        trace.add(segment + "classifier.logits", logits(pooled, layers.output));
+    } else if (tools.has("classifier.weight")) {
+        trace.add(segment + "classifier.token_logits", logits(x, "classifier"));
+    }
+}
+
+template void classes<float>(const Toolbox<float>&, const ClassLayers&, const ModelInput&, const Array<float>&,
+                             const std::string&, Trace&);
+template void classes<double>(const Toolbox<double>&, const ClassLayers&, const ModelInput&, const Array<double>&,
+                              const std::string&, Trace&);
 template void masked_word_head<float>(const Toolbox<float>&, const WordHead<float>&, const ModelInput&,
                                       const Array<float>&, Trace&);
 template void masked_word_head<double>(const Toolbox<double>&, const WordHead<double>&, const ModelInput&,

@@ -161,4 +161,15 @@ template <class Scalar>
 void masked_word_head(const Toolbox<Scalar>& tools, const WordHead<Scalar>& head, const ModelInput& input,
                       const Array<Scalar>& x, Trace& trace);
 
+/// The classes of a fine-tuned model: classifier.*, of a text where the file has the pooler's layer, else of every
+/// token.
+struct ClassLayers {
+    std::string pooler, output;
+    bool last = false;  // the last token stands for the text, not the first
+    Activation activation = Activation::gelu;
+};
+template <class Scalar>
+void classes(const Toolbox<Scalar>& tools, const ClassLayers& layers, const ModelInput& input, const Array<Scalar>& x,
+             const std::string& segment, Trace& trace);
+
 }  // namespace locus::conformance::toy

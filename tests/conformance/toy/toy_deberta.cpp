@@ -247,6 +247,8 @@ Trace ToyDeberta<Scalar>::run(const ModelInput& input) {
     read_table();
     A h;
     A x = encoder(embedded, h);
+    classes<Scalar>(tools_, {"pooler.dense", "classifier", false, Activation::gelu}, input, x, "", trace_);
+    if (!tools_.has("cls.predictions.bias") && !tools_.has("lm_predictions.lm_head.bias")) return std::move(trace_);
     if (!options_.hugging_face && !config_.position_biased_input && config_.num_hidden_layers >= 2)
         x = decoder(input, injected().is(51, 1) ? x : h, x);
     const bool classic = tools_.has("cls.predictions.bias");

@@ -236,6 +236,9 @@ Trace ToyRoformer<Scalar>::run(const ModelInput& input) {
     A x = embeddings(input);
     read_angles(length);
     for (Index l = 0; l < config_.num_hidden_layers; ++l) x = layer(l, x);
+    classes<Scalar>(tools_, {"classifier.dense", "classifier.out_proj", false, config_.hidden_act}, input, x, "",
+                    trace_);
+    if (!tools_.has("cls.predictions.bias")) return std::move(trace_);
     masked_word_head<Scalar>(tools_,
                              {"cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
                               "cls.predictions.bias", "embeddings.word_embeddings.weight", config_.hidden_act},

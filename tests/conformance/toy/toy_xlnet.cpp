@@ -214,6 +214,9 @@ void ToyXlnet<Scalar>::run_segment(const ModelInput& input, const std::string& s
     }
     memory_ = std::move(kept);
     const A& top = plan.targets.empty() ? x.h : x.g;
+    classes<Scalar>(tools_, {"sequence_summary.summary", "logits_proj", true, Activation::tanh}, input, top, segment,
+                    trace_);
+    if (!tools_.has("lm_loss.bias")) return;
     const A table = tools_.weight(config_.tied_output ? "word_embedding.weight" : "lm_loss.weight");
     add(segment + "lm.logits", tools_.dense(top, table, injected().is(52, 3) ? A() : tools_.weight("lm_loss.bias")));
 }

@@ -49,7 +49,8 @@ bool same(const DebertaConfig& a, const DebertaConfig& b) {
            a.relative_attention == b.relative_attention && a.position_biased_input == b.position_biased_input &&
            a.share_att_key == b.share_att_key && a.norm_rel_ebd == b.norm_rel_ebd && a.terms.c2p == b.terms.c2p &&
            a.terms.p2c == b.terms.p2c && a.conv_kernel_size == b.conv_kernel_size && a.conv_groups == b.conv_groups &&
-           a.conv_act == b.conv_act && a.hidden_act == b.hidden_act && a.layer_norm_eps == b.layer_norm_eps;
+           a.conv_act == b.conv_act && a.hidden_act == b.hidden_act && a.pooler_hidden_act == b.pooler_hidden_act &&
+           a.layer_norm_eps == b.layer_norm_eps;
 }
 
 Tensor<float> logits_of(const fs::path& folder, const std::vector<std::int64_t>& ids, Dialect dialect) {
@@ -87,6 +88,7 @@ TEST_CASE("model folder: a configuration comes back as it was", "[model_folder]"
     config.conv_groups = 2;
     config.conv_act = Activation::gelu_tanh;
     config.hidden_act = Activation::relu;
+    config.pooler_hidden_act = "tanh";
     config.terms = {true, false, false};
     config.position_buckets = 0;
     config.max_relative_positions = 20;

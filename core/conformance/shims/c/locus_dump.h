@@ -37,12 +37,13 @@ static inline void locus_dump_end(locus_dump *d) { /* there as a whole or not at
     fclose(d->data), free(d->header), free(d); }
 #ifdef LOCUS_DUMP_GGML
 static inline int locus_dump_rank(const char *name) { /* axes of a stage by its last word; 0: no stage */
-    const char *scopes[] = {"layer.", "emd.", "embeddings.", "relative.", "rotary.", "positions.", "mlm.", "lm.", "segment."};
+    const char *scopes[] = {"layer.", "emd.", "embeddings.", "relative.", "rotary.", "positions.", "classifier.", "mlm.", "lm.", "segment."};
     const char *heads[] = {"q", "k", "v", "c2c", "c2p", "p2c", "ac", "bd", "bd_raw", "ef", "scores", "probs", "q_rot", "k_rot", "v_rot"};
     const char *last = strrchr(name, '.'); int known = 0;
     for (size_t n = 0; n < sizeof scopes / sizeof *scopes; ++n) known |= !strncmp(name, scopes[n], strlen(scopes[n]));
     for (size_t n = 0; known && n < sizeof heads / sizeof *heads; ++n) if (!strcmp(last + 1, heads[n])) return 4;
-    return !known ? 0 : !strncmp(name, "relative.", 9) || !strncmp(name, "rotary.", 7) || !strncmp(name, "positions.", 10) ? 2 : 3; }
+    return !known ? 0 : !strncmp(name, "relative.", 9) || !strncmp(name, "rotary.", 7) || !strncmp(name, "positions.", 10)
+        || (!strncmp(name, "classifier.", 11) && strcmp(last + 1, "token_logits")) ? 2 : 3; }
 static inline bool locus_dump_ggml(struct ggml_tensor *t, bool ask, void *user_data) {
     const int rank = locus_dump_rank(t->name); int64_t shape[4];
     if (ask || !rank) return rank > 0; /* asked first whether the values are wanted */
