@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/changed_model.h"
 #include "tests/temporary_folder.h"
 #include "viewer/data/deberta_session.h"
 #include "viewer/data/rotary_sentence.h"
@@ -215,6 +216,57 @@ TEST_CASE("deberta session: a piece that the vocabulary lacks is said to be read
     CHECK(label_of_piece(roformer.get(), 1, "[UNK]") == "[UNK]");
     CHECK(label_of_piece(nullptr, 1, "1") == "1");
     CHECK(unknown_name(roformer.get(), 56).empty());
+}
+
+TEST_CASE("deberta session: a fine-tuned model says its classes by their names, the likeliest first", "[viewer]") {
+    Request request{"", "3,17,4,9", ""};
+    request.decoder = true;
+    const auto classes_of = [&](const fs::path& model) {
+        const auto answer = DebertaSession(model.string()).answer(request);
+        REQUIRE(answer->error.empty());
+        for (const Classes& classes : answer->decoder.classes) {
+            double sum = 0;
+            for (const Classes::One& one : classes.all) sum += one.share;
+            CHECK(std::abs(sum - 1) <= 1e-12);
+            CHECK(std::is_sorted(classes.all.begin(), classes.all.end(),
+                                 [](const auto& a, const auto& b) { return a.share > b.share; }));
+        }
+        return answer;
+    };
+    const auto text = classes_of(kOracle / "hf_deberta_v2_text_classes" / "model");
+    REQUIRE(text->decoder.classes.size() == 1);
+    const Classes& nli = text->decoder.classes.front();
+    CHECK(nli.of.empty());
+    const auto logits = text->trace.at("classifier.logits").as<float>();
+    const std::vector<std::string> names = {"entailment", "neutral", "contradiction"};
+    REQUIRE(nli.all.size() == 3);
+    for (std::size_t c = 0; c < 3; ++c) {
+        const auto found =
+            std::find_if(nli.all.begin(), nli.all.end(), [&](const Classes::One& one) { return one.name == names[c]; });
+        REQUIRE(found != nli.all.end());
+        CHECK(found->logit == double{logits[static_cast<Index>(c)]});
+    }
+
+    const auto tokens = classes_of(kOracle / "hf_deberta_v1_token_classes" / "model");
+    REQUIRE(tokens->decoder.classes.size() == 4);  // no tokenizer: a token is called by its number
+    CHECK(tokens->decoder.classes[1].of == "17");
+    CHECK(tokens->decoder.classes[1].all.size() == 5);
+    CHECK(tokens->decoder.classes[1].all.front().name.starts_with("LABEL_"));
+
+    const TemporaryFolder folder;
+    copy_changed(kOracle / "hf_deberta_v2_short" / "model", folder / "answers", nlohmann::json::object(),
+                 {{"qa_outputs.weight", {2, 12}}, {"qa_outputs.bias", {2}}});
+    const auto answers = classes_of(folder / "answers");
+    REQUIRE(answers->decoder.classes.size() == 2);
+    CHECK(answers->decoder.classes[0].of == "begins");
+    CHECK(answers->decoder.classes[1].of == "ends");
+    const auto of_tokens = answers->trace.at("classifier.token_logits").as<float>();
+    for (std::size_t end = 0; end < 2; ++end) {
+        Index best = 0;
+        of_tokens.matrix(0).col(static_cast<Index>(end)).maxCoeff(&best);
+        CHECK(answers->decoder.classes[end].all.front().name == answers->labels[static_cast<std::size_t>(best)]);
+    }
+    CHECK(classes_of(kOracle / "hf_deberta_v2_short" / "model")->decoder.classes.empty());
 }
 
 TEST_CASE("deberta session: an answer in slices is the answer of one call, to the last bit", "[viewer][law]") {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "viewer/data/polling_operations.h"
@@ -150,6 +152,7 @@ void DebertaSession::fill(Answer& answer) const {
         fill_attention(answer, input);
     name_tokens(answer, written);
     name_masked(answer, written);
+    if (request.decoder) fill_classes(answer);
 }
 
 void DebertaSession::name_tokens(Answer& answer, const ModelInput& input) const {
@@ -206,6 +209,7 @@ void DebertaSession::fill_decoder(Answer& answer, const ModelInput& input) const
         if (deberta_.has_head()) stages += ",mlm.transform";
         if (has_words) stages += ",mlm.logits_at_positions";
     }
+    if (deberta_.classifier()) stages += ",classifier.*";
     answer.trace = run(deberta_, input, options, StageFilter(stages));
     if (decoder.unavailable.empty()) {
         const auto strength = static_cast<float>(answer.request.strength);
@@ -223,6 +227,40 @@ void DebertaSession::fill_decoder(Answer& answer, const ModelInput& input) const
         decoder.masks.push_back({static_cast<Index>(input.mask_positions[static_cast<Index>(2 * n + 1)]),
                                  with.empty() ? std::vector<Word>() : with[n], alone[n],
                                  biased.empty() ? std::vector<Word>() : biased[n]});
+}
+
+void DebertaSession::fill_classes(Answer& answer) const {
+    if (!deberta_.classifier()) return;
+    const nlohmann::json names = nlohmann::json::parse(checkpoint().config_json).value("id2label", nlohmann::json());
+    const auto class_name = [&](Index c) -> std::string {
+        const auto known = names.is_object() ? names.find(std::to_string(c)) : names.end();
+        return known != names.end() && known->is_string() ? known->get<std::string>() : "class " + std::to_string(c);
+    };
+    /// One distribution: names, and the logits that it is the softmax of.
+    const auto add = [&](std::string of, const RowVector<double>& logits, const auto& name) {
+        Classes classes{std::move(of), {}};
+        const RowVector<double> weight = (logits.array() - logits.maxCoeff()).exp();
+        for (Index n = 0; n < logits.size(); ++n) classes.all.push_back({name(n), logits[n], weight[n] / weight.sum()});
+        // Weights may hold NaN, which has no place in an order.
+        const auto rank = [](const Classes::One& one) {
+            return std::isnan(one.logit) ? -std::numeric_limits<double>::infinity() : one.logit;
+        };
+        std::stable_sort(classes.all.begin(), classes.all.end(),
+                         [&](const auto& a, const auto& b) { return rank(a) > rank(b); });
+        answer.decoder.classes.push_back(std::move(classes));
+    };
+    const auto token = [&](Index t) { return answer.labels[static_cast<std::size_t>(t)]; };
+    if (const Stage* stage = answer.trace.find("classifier.logits"))
+        add("", stage->as<float>().rows().row(0).cast<double>(), class_name);
+    const Stage* stage = answer.trace.find("classifier.token_logits");
+    if (!stage) return;
+    const Matrix<double> logits = stage->as<float>().matrix(0).cast<double>();  // [T,C]
+    if (deberta_.classifier()->finds_answers()) {
+        add("begins", logits.col(0).transpose(), token);
+        add("ends", logits.col(1).transpose(), token);
+        return;
+    }
+    for (Index t = 0; t < logits.rows(); ++t) add(token(t), logits.row(t), class_name);
 }
 
 std::vector<std::vector<Word>> DebertaSession::words_with_biased_input(const ModelInput& input,

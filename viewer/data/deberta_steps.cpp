@@ -34,6 +34,11 @@ bool DebertaSteps<Scalar>::step() {
             run_layer();
             part_ = after_layer();
             break;
+        case Part::classifier:
+            model_.classifier()->classify(model_.weights().reader(), hidden_, "", trace_,
+                                          model_.weights().operations());
+            part_ = trace_.complete() ? Part::end : after_encoder();
+            break;
         case Part::decoder:
             hidden_ = deberta_decoder(pass_, decoder_input_);
             part_ = model_.has_head() && !trace_.complete() ? Part::head : Part::end;
@@ -55,8 +60,15 @@ typename DebertaSteps<Scalar>::Part DebertaSteps<Scalar>::after_layer() {
     if (layer_ < layers) {
         if (!decodes_ || layer_ < layers - 1) return Part::weights;
         decoder_input_ = hidden_;
-        if (trace_.awaits("layer." + std::to_string(layer_) + ".")) return Part::weights;
+        if (trace_.awaits("layer." + std::to_string(layer_) + ".") || trace_.awaits("classifier."))
+            return Part::weights;
     }
+    if (model_.classifier() && trace_.awaits("classifier.")) return Part::classifier;
+    return after_encoder();
+}
+
+template <class Scalar>
+typename DebertaSteps<Scalar>::Part DebertaSteps<Scalar>::after_encoder() const {
     if (decodes_) return Part::decoder;
     return model_.has_head() ? Part::head : Part::end;
 }

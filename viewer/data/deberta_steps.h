@@ -18,20 +18,22 @@ public:
     DebertaSteps& operator=(const DebertaSteps&) = delete;
 
     /// One step: the embeddings, what a layer is made of before any text (its projections and position rows, which are
-    /// kept), the layer itself, the decoder or the head.  False, doing nothing, once every wanted stage is there.
+    /// kept), the layer itself, the classes, the decoder or the head.  False, doing nothing, once every wanted stage is
+    /// there.
     bool step();
     /// Every wanted stage, once step() has returned false.
     const Trace& trace() const { return trace_; }
     /// Of which layer the next step is, counted from 1; one more than the last for what follows the layers.
-    Index layer() const { return (part_ < Part::decoder ? layer_ : model_.config().num_hidden_layers) + 1; }
+    Index layer() const { return (part_ < Part::classifier ? layer_ : model_.config().num_hidden_layers) + 1; }
 
 private:
-    enum class Part { embeddings, weights, layer, decoder, head, end };
+    enum class Part { embeddings, weights, layer, classifier, decoder, head, end };
 
     void read_weights();
     void run_layer();
-    /// What follows a layer, or the embeddings.
+    /// What follows a layer, or the embeddings; and what follows the classes, where there are any.
     Part after_layer();
+    Part after_encoder() const;
 
     const Deberta<Scalar>& model_;
     const ModelInput input_;

@@ -44,6 +44,7 @@ private:
     void draw_words(const Scene& scene, class SideColumn& column, const MaskWords& mask) const;
     std::size_t words_that_fit(const Scene& scene) const;
     void draw_all_words(Scene& scene, class SideColumn& column) const;
+    void draw_classes(const Scene& scene, class SideColumn& column) const;
     void draw_cell(Scene& scene, class SideColumn& column);
     void draw_heads(Scene& scene, class SideColumn& column) const;
     void draw_cell_steps(Scene& scene, class SideColumn& column);

@@ -34,7 +34,8 @@ void DecoderPage::draw_side(Scene& scene, const Rect& area) {
 void DecoderPage::draw_all_words(Scene& scene, SideColumn& column) const {
     const DecoderAnswer& decoder = scene.answer->decoder;
     DecoderState& state = scene.state.decoder;
-    if (!decoder.no_words.empty()) {
+    draw_classes(scene, column);
+    if (!decoder.no_words.empty() && decoder.classes.empty()) {
         column.heading("What stands at [MASK]?");
         column.sentence(decoder.no_words);
     }
@@ -48,6 +49,61 @@ void DecoderPage::draw_all_words(Scene& scene, SideColumn& column) const {
     if (!decoder.unavailable.empty()) return;
     if (column.link(state.at_input ? "without I at the input" : "compare: I added at the input"))
         state.at_input = !state.at_input;
+}
+
+namespace {
+
+/// Name and share, and below them a bar of that share of the column: names of classes are long.
+void draw_class(const Ui& ui, SideColumn& column, const Classes::One& one) {
+    const Theme& theme = *ui.theme;
+    const float y = column.y(), under = y + ui.px(10);
+    ui.text_within(column.left(), y, column.width() * 0.78f, one.name, theme.text);
+    ui.text(column.right(), y, fixed(one.share, 3), theme.text, Face::mono, Align::right);
+    ui.fill({column.left(), under, column.right(), under + ui.px(3)}, faded(theme.c2c, 0.2f));
+    if (one.share > 0)
+        ui.fill(
+            {column.left(), under, column.left() + column.width() * static_cast<float>(one.share), under + ui.px(3)},
+            theme.c2c);
+    column.skip(28);
+}
+
+}  // namespace
+
+/// Of a text every class with a bar; of a token the best one in a row.
+void DecoderPage::draw_classes(const Scene& scene, SideColumn& column) const {
+    const std::vector<Classes>& classes = scene.answer->decoder.classes;
+    if (classes.empty()) return;
+    const bool of_tokens = !classes.front().of.empty() && classes.front().of != "begins";
+    if (of_tokens) column.heading("What is each token?", "probability");
+    for (const Classes& each : classes) {
+        if (of_tokens) {
+            const Classes::One& best = each.all.front();
+            scene.ui.note(("decoder/class of " + each.of).c_str(), best.share);
+            column.row(scene.ui.cut(each.of, column.width() * 0.4f),
+                       scene.ui.cut(best.name, column.width() * 0.35f) + "  " + fixed(best.share, 3));
+            continue;
+        }
+        if (each.all.size() == 1) {  // a score, as a reranker gives it
+            column.heading("What is this text?");
+            column.row("score", fixed(each.all.front().logit, 4), true);
+            continue;
+        }
+        const std::size_t shown = std::min<std::size_t>(each.all.size(), each.of.empty() ? 10 : 5);
+        column.heading(each.of.empty() ? "What is this text?" : "Where the answer " + each.of,
+                       shown < each.all.size() ? "best " + std::to_string(shown) : "probability");
+        for (std::size_t n = 0; n < shown; ++n) {
+            const Classes::One& one = each.all[n];
+            scene.ui.note(("decoder/class " + each.of + one.name).c_str(), one.share);
+            draw_class(scene.ui, column, one);
+        }
+        column.skip(8);
+    }
+    if (of_tokens) column.skip(6);
+    column.sentence(of_tokens ? "Softmax of classifier.token_logits, each token by itself."
+                    : classes.front().of.empty()
+                        ? "The classes are read off token 0 of the last layer: classifier.pooled, classifier.logits."
+                        : "Softmax of classifier.token_logits over the tokens.");
+    column.rule();
 }
 
 /// How many words of each list the column holds beside its headings and links: 3 to 5.
