@@ -45,6 +45,15 @@ public:
     }
 };
 
+/// Three classes of a text, for a model of this width.
+inline void add_classifier(MemoryWeights& weights, Index width) {
+    std::mt19937 generator(8);
+    weights.randomise("pooler.dense.weight", {width, width}, generator);
+    weights.randomise("pooler.dense.bias", {width}, generator);
+    weights.randomise("classifier.weight", {3, width}, generator);
+    weights.randomise("classifier.bias", {3}, generator);
+}
+
 /// H = 3, d = 4, two layers, clamped offsets: sizes that are all different.
 inline DebertaConfig small_config() {
     DebertaConfig config;

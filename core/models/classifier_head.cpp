@@ -4,19 +4,20 @@ namespace locus {
 
 namespace {
 
-/// [out,in] of a dense layer in the file; nothing where there is none, or not one that reads rows of that width.
+/// [out,in] of a dense layer in the file; nothing where there is none, one without bias, or one that reads rows of
+/// another width.
 template <class Scalar>
 std::optional<Shape> dense_shape(const WeightReader<Scalar>& weights, const std::string& name, Index width) {
     const std::optional<Shape> shape = weights.shape(name + ".weight");
     if (!shape || shape->size() != 2 || (*shape)[1] != width || (*shape)[0] < 1) return std::nullopt;
-    return shape;
+    return weights.shape(name + ".bias") == Shape{shape->front()} ? shape : std::nullopt;
 }
 
 }  // namespace
 
 template <class Scalar>
-ClassifierHead<Scalar> ClassifierHead<Scalar>::of_text(const WeightReader<Scalar>& weights, const PoolerLayout& layout,
-                                                       Index width, Index pooled, Index classes) {
+ClassifierHead<Scalar> ClassifierHead<Scalar>::of_text(const PoolerLayout& layout, Index width, Index pooled,
+                                                       Index classes) {
     ClassifierHead head;
     head.dense_ = layout.dense;
     head.output_ = layout.output;
@@ -35,8 +36,6 @@ ClassifierHead<Scalar> ClassifierHead<Scalar>::of_text(const WeightReader<Scalar
     if (!layout.activation.empty() && !parse_activation(layout.activation, head.activation_.emplace()))
         throw Error(Fault::unsupported, "config.json: the activation before " + layout.output + " is \"" +
                                             layout.activation + "\", expected " + kActivationNames);
-    if (!layout.dense.empty()) weights.require(layout.dense + ".bias", {pooled});
-    weights.require(layout.output + ".bias", {classes});
     return head;
 }
 
@@ -49,11 +48,11 @@ std::optional<ClassifierHead<Scalar>> ClassifierHead<Scalar>::find(const WeightR
     if (dense || !projects) {
         const Index pooled = dense ? dense->front() : width;
         const std::optional<Shape> output = dense_shape(weights, layout.output, pooled);
-        if (output) return of_text(weights, layout, width, pooled, output->front());
+        if (output) return of_text(layout, width, pooled, output->front());
     }
-    if (dense) return std::nullopt;
 
     // Every token, where no pooler stands before the layer.
+    if (projects && weights.has(layout.dense + ".weight")) return std::nullopt;
     for (const char* name : {"classifier", "qa_outputs"}) {
         const std::optional<Shape> shape = dense_shape(weights, name, width);
         if (!shape || shape->front() < 2) continue;  // one class: a layer on rows that were pooled, of multiple choice
@@ -61,7 +60,6 @@ std::optional<ClassifierHead<Scalar>> ClassifierHead<Scalar>::find(const WeightR
         head.output_ = name;
         head.width_ = width;
         head.classes_ = shape->front();
-        weights.require(head.output_ + ".bias", {head.classes_});
         return head;
     }
     return std::nullopt;

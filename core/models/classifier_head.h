@@ -25,10 +25,9 @@ template <class Scalar>
 class ClassifierHead {
 public:
     /// Reads the shapes in the file and no values -> nothing where the file has neither head, or tensors of those names
-    /// in other shapes: somebody's own layers, which are left alone like all that the encoder does not read.
-    /// A head of every token is `classifier` or `qa_outputs` (start and end of an answer) [C,D], of two classes or
-    /// more. Throws Error(unreadable) for a head without its bias, Error(unsupported) for a token or activation not
-    /// named here.
+    /// in other shapes or without a bias: somebody's own layers, which are left alone like all that the encoder does
+    /// not read.  A head of every token is `classifier` or `qa_outputs` (start and end of an answer) [C,D], of two
+    /// classes or more.  Throws Error(unsupported) for a token or an activation that is not named here.
     static std::optional<ClassifierHead> find(const WeightReader<Scalar>& weights, Index width,
                                               const PoolerLayout& layout);
 
@@ -46,8 +45,7 @@ public:
 private:
     enum class Token { first, last, mean, each };
 
-    static ClassifierHead of_text(const WeightReader<Scalar>& weights, const PoolerLayout& layout, Index width,
-                                  Index pooled, Index classes);
+    static ClassifierHead of_text(const PoolerLayout& layout, Index width, Index pooled, Index classes);
     Matrix<Scalar> pool(const Tensor<Scalar>& x, const Operations<Scalar>& compute) const;
 
     std::string dense_, output_;  // names in the file; dense_ is empty where there is none

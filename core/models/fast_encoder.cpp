@@ -383,11 +383,13 @@ std::vector<Trace> Deberta<Scalar>::forward_texts(const std::vector<ModelInput>&
             traces[n].add("layer." + std::to_string(layer) + ".output", hidden[n]);
         if (layer == last - 1) decoder_input = hidden;
         throw_if_cancelled(stop);
-        const bool plain =
-            !decodes || layer != last - 1 || any([&](const Trace& one) { return one.awaits(plain_last); });
+        const bool plain = !decodes || layer != last - 1 ||
+                           any([&](const Trace& one) { return one.awaits(plain_last) || one.awaits("classifier."); });
         return plain && any([](const Trace& one) { return !one.complete(); });
     });
     for (std::size_t n = 0; n < texts.size(); ++n) {
+        if (classifier_ && !traces[n].complete())
+            classifier_->classify(weights_->reader(), hidden[n], "", traces[n], weights_->operations());
         if (decodes && !traces[n].complete()) hidden[n] = deberta_decoder(passes[n], decoder_input[n]);
         if (has_head() && !traces[n].complete()) deberta_head(passes[n], hidden[n]);
     }

@@ -37,15 +37,6 @@ DebertaOptions options_with(MaskDecoder decoder) {
     return options;
 }
 
-/// Three classes of a text.
-void add_classifier(MemoryWeights& weights, const DebertaConfig& config) {
-    std::mt19937 generator(8);
-    weights.randomise("pooler.dense.weight", {config.hidden_size, config.hidden_size}, generator);
-    weights.randomise("pooler.dense.bias", {config.hidden_size}, generator);
-    weights.randomise("classifier.weight", {3, config.hidden_size}, generator);
-    weights.randomise("classifier.bias", {3}, generator);
-}
-
 /// Whether two traces hold the same stages in the same order, to the last bit.
 bool same(const Trace& a, const Trace& b) {
     if (a.names() != b.names()) return false;
@@ -66,7 +57,7 @@ TEST_CASE("deberta_steps: every stage is that of the whole pass, to the last bit
     for (const auto& [name, config] : configs())
         for (const MaskDecoder decoder : {MaskDecoder::none, MaskDecoder::official, MaskDecoder::pre_norm}) {
             const auto weights = random_weights(config, 4);
-            if (name == "plain") add_classifier(*weights, config);
+            if (name == "plain") add_classifier(*weights, config.hidden_size);
             const Deberta<float> model(config, weights);
             const DebertaOptions options = options_with(decoder);
             std::vector<std::string> wanted = model.stage_names(input, options);

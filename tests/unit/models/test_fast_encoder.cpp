@@ -312,8 +312,9 @@ TEST_CASE("fast encoder: more rows than pass the dense layers at once have the b
     }
 }
 
-TEST_CASE("fast encoder: the mask decoder of several texts is that of each", "[deberta][fast][law]") {
+TEST_CASE("fast encoder: mask decoder and classes of several texts are those of each", "[deberta][fast][law]") {
     const auto weights = random_weights(small_config(), 3);
+    add_classifier(*weights, small_config().hidden_size);
     const Deberta<float> model = open_fast<float>(small_config(), weights);
     std::vector<ModelInput> texts;
     for (const Index tokens : {16, 5, 9}) {
@@ -322,10 +323,12 @@ TEST_CASE("fast encoder: the mask decoder of several texts is that of each", "[d
     }
     REQUIRE(model.has_decoder());
     for (const char* wanted :
-         {"mlm.logits_at_positions", "emd.1.output", "layer.1.output,mlm.logits", "layer.0.output"}) {
+         {"classifier.logits", "classifier.pooled,mlm.logits", "classifier.*,layer.0.output", "mlm.logits_at_positions",
+          "emd.1.output", "layer.1.output,mlm.logits", "layer.0.output"}) {
         const std::vector<Trace> traces = model.forward_texts(texts, {}, StageFilter(wanted));
         for (std::size_t n = 0; n < texts.size(); ++n) {
             const Trace expected = model.forward(texts[n], {}, StageFilter(wanted));
+            REQUIRE(traces[n].names() == expected.names());
             for (const Stage& stage : expected.stages())
                 CHECK(traces[n].at(stage.name).as<float>().values() == stage.as<float>().values());
         }
