@@ -226,9 +226,10 @@ TEST_CASE("deberta session: a fine-tuned model says its classes by their names, 
         REQUIRE(answer->error.empty());
         for (const Classes& classes : answer->decoder.classes) {
             double sum = 0;
-            for (const Classes::One& one : classes.all) sum += one.share;
+            for (const Classes::One& one : classes.best) sum += one.share;
+            CHECK(classes.best.size() == classes.count);
             CHECK(std::abs(sum - 1) <= 1e-12);
-            CHECK(std::is_sorted(classes.all.begin(), classes.all.end(),
+            CHECK(std::is_sorted(classes.best.begin(), classes.best.end(),
                                  [](const auto& a, const auto& b) { return a.share > b.share; }));
         }
         return answer;
@@ -239,19 +240,19 @@ TEST_CASE("deberta session: a fine-tuned model says its classes by their names, 
     CHECK(nli.of.empty());
     const auto logits = text->trace.at("classifier.logits").as<float>();
     const std::vector<std::string> names = {"entailment", "neutral", "contradiction"};
-    REQUIRE(nli.all.size() == 3);
+    REQUIRE(nli.best.size() == 3);
     for (std::size_t c = 0; c < 3; ++c) {
-        const auto found =
-            std::find_if(nli.all.begin(), nli.all.end(), [&](const Classes::One& one) { return one.name == names[c]; });
-        REQUIRE(found != nli.all.end());
+        const auto found = std::find_if(nli.best.begin(), nli.best.end(),
+                                        [&](const Classes::One& one) { return one.name == names[c]; });
+        REQUIRE(found != nli.best.end());
         CHECK(found->logit == double{logits[static_cast<Index>(c)]});
     }
 
     const auto tokens = classes_of(kOracle / "hf_deberta_v1_token_classes" / "model");
     REQUIRE(tokens->decoder.classes.size() == 4);  // no tokenizer: a token is called by its number
     CHECK(tokens->decoder.classes[1].of == "17");
-    CHECK(tokens->decoder.classes[1].all.size() == 5);
-    CHECK(tokens->decoder.classes[1].all.front().name.starts_with("LABEL_"));
+    CHECK(tokens->decoder.classes[1].best.size() == 5);
+    CHECK(tokens->decoder.classes[1].best.front().name.starts_with("LABEL_"));
 
     const TemporaryFolder folder;
     copy_changed(kOracle / "hf_deberta_v2_short" / "model", folder / "answers", nlohmann::json::object(),
@@ -264,9 +265,26 @@ TEST_CASE("deberta session: a fine-tuned model says its classes by their names, 
     for (std::size_t end = 0; end < 2; ++end) {
         Index best = 0;
         of_tokens.matrix(0).col(static_cast<Index>(end)).maxCoeff(&best);
-        CHECK(answers->decoder.classes[end].all.front().name == answers->labels[static_cast<std::size_t>(best)]);
+        CHECK(answers->decoder.classes[end].best.front().name == answers->labels[static_cast<std::size_t>(best)]);
     }
     CHECK(classes_of(kOracle / "hf_deberta_v2_short" / "model")->decoder.classes.empty());
+
+    // Of many classes the ten likeliest; a name is one line whatever the file says.
+    copy_changed(kOracle / "hf_deberta_v2_short" / "model", folder / "many", {{"id2label", {{"0", "a\nb"}, {"1", 7}}}},
+                 {{"pooler.dense.weight", {12, 12}},
+                  {"pooler.dense.bias", {12}},
+                  {"classifier.weight", {300, 12}},
+                  {"classifier.bias", {300}}});
+    const auto many = DebertaSession((folder / "many").string()).answer(request);
+    REQUIRE(many->decoder.classes.size() == 1);
+    const Classes& ten = many->decoder.classes.front();
+    const auto all = many->trace.at("classifier.logits").as<float>();
+    CHECK(ten.count == 300);
+    REQUIRE(ten.best.size() == 10);
+    CHECK(ten.best.front().logit == double{*std::max_element(all.values().begin(), all.values().end())});
+    CHECK(std::count_if(all.values().begin(), all.values().end(),
+                        [&](float logit) { return double{logit} > ten.best.back().logit; }) == 9);
+    for (const Classes::One& one : ten.best) CHECK((one.name.starts_with("class ") || one.name == "a b"));
 }
 
 TEST_CASE("deberta session: an answer in slices is the answer of one call, to the last bit", "[viewer][law]") {

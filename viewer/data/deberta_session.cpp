@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <utility>
 
 #include "viewer/data/polling_operations.h"
@@ -14,6 +15,7 @@ namespace locus {
 namespace {
 
 constexpr Index kWords = 10;
+constexpr std::size_t kClasses = 10;
 
 /// The pairs that a mask over tokens or pairs leaves visible; empty where it hides nothing.
 Mask visible_pairs(const ModelInput& input) {
@@ -232,21 +234,29 @@ void DebertaSession::fill_decoder(Answer& answer, const ModelInput& input) const
 void DebertaSession::fill_classes(Answer& answer) const {
     if (!deberta_.classifier()) return;
     const nlohmann::json names = nlohmann::json::parse(checkpoint().config_json).value("id2label", nlohmann::json());
-    const auto class_name = [&](Index c) -> std::string {
+    const auto class_name = [&](Index c) {
         const auto known = names.is_object() ? names.find(std::to_string(c)) : names.end();
-        return known != names.end() && known->is_string() ? known->get<std::string>() : "class " + std::to_string(c);
+        if (known == names.end() || !known->is_string()) return "class " + std::to_string(c);
+        std::string name = known->get<std::string>();
+        std::replace_if(
+            name.begin(), name.end(), [](unsigned char byte) { return byte < 32; }, ' ');
+        return name;
     };
     /// One distribution: names, and the logits that it is the softmax of.
     const auto add = [&](std::string of, const RowVector<double>& logits, const auto& name) {
-        Classes classes{std::move(of), {}};
+        Classes classes{std::move(of), {}, static_cast<std::size_t>(logits.size())};
         const RowVector<double> weight = (logits.array() - logits.maxCoeff()).exp();
-        for (Index n = 0; n < logits.size(); ++n) classes.all.push_back({name(n), logits[n], weight[n] / weight.sum()});
+        std::vector<Index> order(classes.count);
+        std::iota(order.begin(), order.end(), Index(0));
         // Weights may hold NaN, which has no place in an order.
-        const auto rank = [](const Classes::One& one) {
-            return std::isnan(one.logit) ? -std::numeric_limits<double>::infinity() : one.logit;
+        const auto rank = [&](Index n) {
+            return std::isnan(logits[n]) ? -std::numeric_limits<double>::infinity() : logits[n];
         };
-        std::stable_sort(classes.all.begin(), classes.all.end(),
-                         [&](const auto& a, const auto& b) { return rank(a) > rank(b); });
+        const auto shown = order.begin() + static_cast<std::ptrdiff_t>(std::min(kClasses, classes.count));
+        std::partial_sort(order.begin(), shown, order.end(),
+                          [&](Index a, Index b) { return rank(a) != rank(b) ? rank(a) > rank(b) : a < b; });
+        for (auto n = order.begin(); n != shown; ++n)
+            classes.best.push_back({name(*n), logits[*n], weight[*n] / weight.sum()});
         answer.decoder.classes.push_back(std::move(classes));
     };
     const auto token = [&](Index t) { return answer.labels[static_cast<std::size_t>(t)]; };

@@ -51,7 +51,8 @@ struct Classes {
         std::string name;  // by id2label of config.json, or a token
         double logit = 0, share = 0;
     };
-    std::vector<One> all;
+    std::vector<One> best;  // ten at most
+    std::size_t count = 0;  // of all
 };
 
 struct DecoderAnswer {

@@ -180,7 +180,8 @@ class Adapter:
         """Says how large the recording will be, by the stages that are wanted and the sizes of the pass."""
         kept = count if self.recorder.batch is None else min(count, self.recorder.batch)
         last = self.classifier.stages() if self.classifier else []
-        names = dict.fromkeys(self.expected() + self.head_stages() + last)  # nobody knows yet whether the head will be called
+        # Nobody knows yet whether the head will be called.
+        names = dict.fromkeys(self.expected() + self.head_stages() + last)
         double = str(next(iter(self.core.parameters())).dtype) == "torch.float64"
         values = sum(self.size_of(name, kept) for name in names if self.recorder.wants(name))
         self.recorder.announce((8 if double else 4) * values)

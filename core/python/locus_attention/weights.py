@@ -113,7 +113,8 @@ def export_model(encoder: Any, folder: str, **fields: Any) -> bool:
     transformers' own.
 
     fields: what config.json says instead of the model's own.
-    Returns whether it has such a masked-word or language-model head.  Raises UnsupportedError where a weight of the encoder has no name.
+    Returns whether it has such a masked-word or language-model head.  Raises UnsupportedError where a weight of the
+    encoder has no name.
     """
     import torch
     import transformers

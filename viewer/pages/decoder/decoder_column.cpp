@@ -77,22 +77,22 @@ void DecoderPage::draw_classes(const Scene& scene, SideColumn& column) const {
     if (of_tokens) column.heading("What is each token?", "probability");
     for (const Classes& each : classes) {
         if (of_tokens) {
-            const Classes::One& best = each.all.front();
+            const Classes::One& best = each.best.front();
             scene.ui.note(("decoder/class of " + each.of).c_str(), best.share);
             column.row(scene.ui.cut(each.of, column.width() * 0.4f),
                        scene.ui.cut(best.name, column.width() * 0.35f) + "  " + fixed(best.share, 3));
             continue;
         }
-        if (each.all.size() == 1) {  // a score, as a reranker gives it
+        if (each.count == 1) {  // a score, as a reranker gives it
             column.heading("What is this text?");
-            column.row("score", fixed(each.all.front().logit, 4), true);
+            column.row("score", fixed(each.best.front().logit, 4), true);
             continue;
         }
-        const std::size_t shown = std::min<std::size_t>(each.all.size(), each.of.empty() ? 10 : 5);
+        const std::size_t shown = std::min<std::size_t>(each.best.size(), each.of.empty() ? 10 : 5);
         column.heading(each.of.empty() ? "What is this text?" : "Where the answer " + each.of,
-                       shown < each.all.size() ? "best " + std::to_string(shown) : "probability");
+                       shown < each.count ? "best " + std::to_string(shown) : "probability");
         for (std::size_t n = 0; n < shown; ++n) {
-            const Classes::One& one = each.all[n];
+            const Classes::One& one = each.best[n];
             scene.ui.note(("decoder/class " + each.of + one.name).c_str(), one.share);
             draw_class(scene.ui, column, one);
         }
