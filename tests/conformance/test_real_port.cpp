@@ -62,7 +62,10 @@ TEST_CASE("real port: the torch shim finds the recorded stages in every family i
         {"hf_roformer_factorised", {}},
         {"hf_roformer_rotate_value", {}},
         {"hf_xlnet_order_3241", {}},
-        {"hf_xlnet_bi_data", {}}};
+        {"hf_xlnet_bi_data", {}},
+        {"hf_deberta_v2_text_classes", {}},
+        {"hf_roformer_text_classes", {}},
+        {"hf_xlnet_text_classes", {}}};
     const TemporaryFolder folder;
     std::string command = run_port() + quoted(folder.path().string());
     for (const auto& [name, stages] : silent_on) command += " " + quoted((kOracle / name).string());
@@ -74,7 +77,8 @@ TEST_CASE("real port: the torch shim finds the recorded stages in every family i
             compare(read_trace(kOracle / name / "trace.safetensors"), read_trace(folder / (name + ".safetensors")));
         INFO(name << ": " << (comparison.first() ? comparison.first()->name + ", " + comparison.first()->reason : ""));
         CHECK(comparison.pass());
-        CHECK(comparison.unexpected.empty());
+        // Of fine-tuned models the inside of the layers is not recorded.
+        CHECK(comparison.unexpected.empty() != name.ends_with("_classes"));
         CHECK(comparison.missing == stages);
     }
 }

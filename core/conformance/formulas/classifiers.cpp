@@ -21,8 +21,7 @@ Tensor<double> logits_of_text(const Replay& at) {
 
 Tensor<double> logits_of_tokens(const Replay& at) {
     const Tensor<double>& x = classified_states(at);
-    const bool answers = !at.model().weights.has("classifier.weight");
-    return shaped(x, dense<double>(x.rows(), layer_named(at, answers ? "qa_outputs" : "classifier", x.extent(2))));
+    return shaped(x, dense<double>(x.rows(), layer_named(at, token_layer(at), x.extent(2))));
 }
 
 }  // namespace
@@ -96,6 +95,18 @@ Tensor<double> pooled_of(const Replay& at, const Matrix<double>& rows) {
     Matrix<double> pooled = pooled_inner(at, rows);
     if (const auto activation = classifier_parts(at).activation) pooled = activate<double>(pooled, *activation);
     return as_tensor<double>({pooled.rows(), pooled.cols()}, pooled);
+}
+
+std::string token_layer(const Replay& at) {
+    return at.model().weights.has("classifier.weight") ? "classifier" : "qa_outputs";
+}
+
+Formula pooler_with(std::function<Matrix<double>(const Matrix<double>& inner)> function) {
+    return {"/classifier.pooled", {}, [function = std::move(function)](const Replay& at) {
+                if (classifier_parts(at).activation != Activation::gelu) return at.right("/classifier.pooled");
+                const Matrix<double> pooled = function(pooled_inner(at, right_rows(at)));
+                return as_tensor<double>({pooled.rows(), pooled.cols()}, pooled);
+            }};
 }
 
 std::vector<Formula> classifier_formulas() {

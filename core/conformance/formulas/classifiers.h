@@ -2,6 +2,7 @@
 // Fine-tuned heads, right and wrong: the row that stands for a text, the layer and activation after it, the classes.
 // transformers modeling_deberta_v2.py ContextPooler, modeling_roformer.py RoFormerClassificationHead, modeling_xlnet.py
 // XLNetSequenceSummary.
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -29,6 +30,12 @@ Matrix<double> pooled_inner(const Replay& at, const Matrix<double>& rows);
 Tensor<double> pooled_of(const Replay& at, const Matrix<double>& rows);
 /// The rows that the configuration asks for.
 Matrix<double> right_rows(const Replay& at);
+/// The layer that gives every token its classes: "classifier" or "qa_outputs".
+std::string token_layer(const Replay& at);
+
+/// classifier.pooled with another function [N,P] in place of its gelu; where the configuration has no gelu there
+/// nothing changes.
+Formula pooler_with(std::function<Matrix<double>(const Matrix<double>& inner)> function);
 
 /// classifier.pooled, .logits and .token_logits, the same in all families that have them.
 std::vector<Formula> classifier_formulas();

@@ -70,14 +70,9 @@ std::vector<Formula> logits_by(Change change) {
     return formulas;
 }
 
-/// A layer without its bias gives the logits less what a row of zeros would get.
 Tensor<double> without_bias(const Replay& at, Tensor<double> logits) {
-    const WeightReader<double>& weights = at.model().weights;
-    const bool of_text = logits.rank() == 2;
-    const std::string name = of_text                            ? classifier_parts(at).output
-                             : weights.has("classifier.weight") ? "classifier"
-                                                                : "qa_outputs";
-    logits.rows().rowwise() -= weights.vector(name + ".bias", logits.extent(logits.rank() - 1));
+    const std::string layer = logits.rank() == 2 ? classifier_parts(at).output : token_layer(at);
+    logits.rows().rowwise() -= at.model().weights.vector(layer + ".bias", logits.extent(logits.rank() - 1));
     return logits;
 }
 

@@ -45,15 +45,6 @@ Formula in_the_head() {
             }};
 }
 
-Formula in_the_pooler() {
-    return {"/classifier.pooled", {}, [](const Replay& at) {
-                const auto right = classifier_parts(at).activation;
-                if (right != Activation::gelu) return at.right("/classifier.pooled");
-                const Matrix<double> pooled = by_tanh(pooled_inner(at, right_rows(at)), *right);
-                return as_tensor<double>({pooled.rows(), pooled.cols()}, pooled);
-            }};
-}
-
 Mistake mistake() {
     return {.number = 39,
             .name = "GELU by its tanh form instead of erf",
@@ -63,7 +54,11 @@ Mistake mistake() {
             .lesson = "12",
             .families = {Family::deberta, Family::roformer, Family::xlnet},
             .stems = {"ffn_act", "conv_act", "/classifier.pooled", "/mlm.transform"},
-            .variants = {{"everywhere", {in_layers(), in_the_convolution(), in_the_pooler(), in_the_head()}},
+            .variants = {{"everywhere",
+                          {in_layers(), in_the_convolution(), pooler_with([](const Matrix<double>& inner) {
+                               return activate<double>(inner, Activation::gelu_tanh);
+                           }),
+                           in_the_head()}},
                          {"in the layers alone", {in_layers()}},
                          {"in the convolution alone", {in_the_convolution()}}}};
 }
@@ -112,18 +107,12 @@ Formula in_the_convolution(Function function) {
             }};
 }
 
-Formula in_the_pooler(Function function) {
-    return {"/classifier.pooled", {}, [function](const Replay& at) {
-                if (classifier_parts(at).activation != Activation::gelu) return at.right("/classifier.pooled");
-                const Matrix<double> pooled = by(function, pooled_inner(at, right_rows(at)));
-                return as_tensor<double>({pooled.rows(), pooled.cols()}, pooled);
-            }};
-}
-
 Mistake mistake() {
     const auto everywhere = [](const char* how, Function function) {
-        return Variant{
-            how, {in_layers(function), in_the_convolution(function), in_the_pooler(function), in_the_head(function)}};
+        return Variant{how,
+                       {in_layers(function), in_the_convolution(function),
+                        pooler_with([function](const Matrix<double>& inner) { return by(function, inner); }),
+                        in_the_head(function)}};
     };
     const auto logistic = [](double x) { return 1 / (1 + std::exp(-x)); };
     static const auto kLogistic = +logistic;

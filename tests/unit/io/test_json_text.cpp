@@ -31,6 +31,29 @@ TEST_CASE("json_text: one object and nothing else", "[json_text]") {
     CHECK_THAT(refused(std::string(100000, '[')), Contains("nests deeper than 64"));
 }
 
+TEST_CASE("json_text: a field and an object to a line, a list of numbers or words on one", "[json_text]") {
+    const auto value = nlohmann::ordered_json::parse(
+        R"({"name":"a \"b\"","shape":[2,7],"none":[],"nothing":{},"list":[{"x":[0.5,null]},[[1],[2]]],"flag":true})");
+    CHECK(indented(value) == R"({
+ "name": "a \"b\"",
+ "shape": [2,7],
+ "none": [],
+ "nothing": {},
+ "list": [
+  {
+   "x": [0.5,null]
+  },
+  [
+   [1],
+   [2]
+  ]
+ ],
+ "flag": true
+})");
+    CHECK(nlohmann::ordered_json::parse(indented(value)) == value);
+    CHECK(indented("a") == "\"a\"");
+}
+
 TEST_CASE("json_text: a list of many objects takes a moment", "[json_text]") {
     std::string text = "{\"x\":[";
     for (int n = 0; n < 200000; ++n) text += "{},";

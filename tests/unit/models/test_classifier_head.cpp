@@ -2,6 +2,7 @@
 #include "core/models/classifier_head.h"
 #include "core/models/layers.h"
 #include "tests/changed_model.h"
+#include "tests/max_abs.h"
 
 namespace locus::test::test_classifier_head {
 
@@ -50,7 +51,7 @@ Matrix<double> rows(const Matrix<double>& hidden, Index at) {
 
 void check_equal(const Tensor<double>& found, const Matrix<double>& expected) {
     REQUIRE(found.shape() == Shape{expected.rows(), expected.cols()});
-    CHECK((found.rows() - expected).cwiseAbs().maxCoeff() <= 1e-13);
+    CHECK(max_abs(found.rows() - expected) <= 1e-13);
 }
 
 std::vector<std::string> classifier_stages(const Model<double>& model, const ModelInput& input) {

@@ -43,7 +43,7 @@ static inline int locus_dump_rank(const char *name) { /* axes of a stage by its 
     for (size_t n = 0; n < sizeof scopes / sizeof *scopes; ++n) known |= !strncmp(name, scopes[n], strlen(scopes[n]));
     for (size_t n = 0; known && n < sizeof heads / sizeof *heads; ++n) if (!strcmp(last + 1, heads[n])) return 4;
     return !known ? 0 : !strncmp(name, "relative.", 9) || !strncmp(name, "rotary.", 7) || !strncmp(name, "positions.", 10)
-        || (!strncmp(name, "classifier.", 11) && strcmp(last + 1, "token_logits")) ? 2 : 3; }
+        || (strstr(name, "classifier.") && strcmp(last + 1, "token_logits")) ? 2 : 3; }
 static inline bool locus_dump_ggml(struct ggml_tensor *t, bool ask, void *user_data) {
     const int rank = locus_dump_rank(t->name); int64_t shape[4];
     if (ask || !rank) return rank > 0; /* asked first whether the values are wanted */

@@ -35,6 +35,10 @@ def capture(model, names="*"):
         stage = wanted.split()[0 if n == 0 else -1]
         if running and module is running[-1][1]: running.pop()
         out, other = (*out, None)[:2] if isinstance(out, tuple) else (out, None)
+        if stage == "classifier":  # the layer of the logits: of rows that were pooled, or of every token
+            if args[0].dim() == 2: put("classifier.pooled", args[0]), put("classifier.logits", out)
+            elif out.dim() == 3: put("classifier.token_logits", out)
+            return
         if kind == "xlnet" and stage != "lm.logits": out = out.transpose(0, 1)
         if kind == "xlnet" and other is not None:
             put(stage.replace(layer, layer + "g."), other.transpose(0, 1)), two_streams.add(layer)

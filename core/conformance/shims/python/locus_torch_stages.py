@@ -7,7 +7,8 @@ BERT = {"embeddings.word_embeddings": "embeddings.word", "embeddings": "embeddin
         S + ".dropout": "layer.#.probs", L: "layer.#.output", L + ".attention.output": "layer.#.attention",
         L + ".intermediate": "layer.#.ffn_act", L + ".output.dense": "layer.#.ffn",
         "embeddings_project": "embeddings.output", "cls": "mlm.logits", "cls.predictions.transform": "mlm.transform",
-        "lm_predictions": "mlm.logits", "lm_predictions.lm_head.LayerNorm": "mlm.transform"}
+        "lm_predictions": "mlm.logits", "lm_predictions.lm_head.LayerNorm": "mlm.transform",
+        "classifier": "classifier", "classifier.out_proj": "classifier", "qa_outputs": "classifier"}
 DEBERTA = BERT | {S + ".query_proj": "layer.#.q layer.#.q_r", S + ".key_proj": "layer.#.k layer.#.k_r",
                   S + ".value_proj": "layer.#.v", S + ".pos_query_proj": "layer.#.q_r", S + ".pos_key_proj": "layer.#.k_r",
                   "encoder.LayerNorm": "relative.table", "encoder.conv.conv": "layer.0.conv", "encoder.conv": "layer.0.output"}
@@ -15,7 +16,8 @@ ROFORMER = BERT | {S + ".query": "layer.#.q", S + ".key": "layer.#.k", S + ".val
                    "encoder.embed_positions": "rotary"}
 XLNET = {"word_embedding": "embeddings.word", "dropout": "embeddings.output -", "layer.#.rel_attn": "layer.#.attention",
          "layer.#": "layer.#.output", "layer.#.ff.activation_function": "layer.#.ffn_act",
-         "layer.#.ff.layer_2": "layer.#.ffn", "lm_loss": "lm.logits"}
+         "layer.#.ff.layer_2": "layer.#.ffn", "lm_loss": "lm.logits", "logits_proj": "classifier", "classifier": "classifier",
+         "qa_outputs": "classifier"}
 WATCHED = (S, "layer.#.rel_attn", "encoder.conv")  # inside them calls are stages, too
 
 # put(stem, value); a: the module; done: how often each call came, and what later calls need; call: its name.

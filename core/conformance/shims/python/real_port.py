@@ -28,10 +28,8 @@ def dump_pass(folder, name, inputs, dtype):
 
 def dump_recorded(folder, case):
     """One case of folders model/ and inputs.safetensors, in float32."""
-    classes = {"deberta-v2": transformers.DebertaV2ForMaskedLM, "roformer": transformers.RoFormerForMaskedLM,
-               "xlnet": transformers.XLNetLMHeadModel}
-    kind = transformers.AutoConfig.from_pretrained(f"{case}/model").model_type
-    model = classes.get(kind, transformers.AutoModel).from_pretrained(f"{case}/model", attn_implementation="eager").float().eval()
+    name, = transformers.AutoConfig.from_pretrained(f"{case}/model").architectures
+    model = getattr(transformers, name).from_pretrained(f"{case}/model", attn_implementation="eager").float().eval()
     names = {"tokens": "input_ids", "mask": "attention_mask", "token_types": "token_type_ids"}
     given = {name: torch.tensor(tensor.lists()) for name, tensor in locus_kit.read(f"{case}/inputs.safetensors").items()}
     with torch.no_grad(), locus_torch.capture(model) as stages:
