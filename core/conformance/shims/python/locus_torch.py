@@ -2,9 +2,8 @@
 with capture(model, "layer.0.*,mlm.*") as stages: model(**batch)     # globs, by default all; eager attention, eval mode
 dump("dumps/L3/mine.safetensors", stages)                            # or a case of locus_kit
 locus_kit.py and locus_torch_stages.py lie beside this file.  Modules are watched by hooks, terms by their torch calls."""
-import collections, contextlib, fnmatch, re
-import torch, locus_kit
-from locus_torch_stages import KNOWN, WATCHED
+import collections, contextlib, fnmatch, re, torch, locus_kit
+from locus_torch_stages import KNOWN, WATCHED, classes
 
 @contextlib.contextmanager
 def capture(model, names="*"):
@@ -35,17 +34,14 @@ def capture(model, names="*"):
         stage = wanted.split()[0 if n == 0 else -1]
         if running and module is running[-1][1]: running.pop()
         out, other = (*out, None)[:2] if isinstance(out, tuple) else (out, None)
-        if stage == "classifier":  # the layer of the logits: of rows that were pooled, or of every token
-            if args[0].dim() == 2: put("classifier.pooled", args[0]), put("classifier.logits", out)
-            elif out.dim() == 3: put("classifier.token_logits", out)
-            return
-        if kind == "xlnet" and stage != "lm.logits": out = out.transpose(0, 1)
+        if kind == "xlnet" and stage not in ("lm.logits", "classifier"): out = out.transpose(0, 1)
         if kind == "xlnet" and other is not None:
             put(stage.replace(layer, layer + "g."), other.transpose(0, 1)), two_streams.add(layer)
         if ".ff." in path and layer in two_streams and n == 0: stage = stage.replace(layer, layer + "g.")  # it comes first
         if re.search(r"\.[qkv](_r)?$", stage): out = out.unflatten(-1, (heads, -1)).transpose(1, 2)[0 if stage[-2:] == "_r" else ...]
         if path == "encoder.conv" and stage in stages: stages["layer.0.output_before_conv"] = stages[stage]
         if stage == "rotary": put("rotary.sin", out.chunk(2, -1)[0]), put("rotary.cos", out.chunk(2, -1)[1])
+        elif stage == "classifier": classes(put, args[0], out)
         elif stage != "-": put(stage, args[0] if stage.endswith(".probs") else out.mT if stage.endswith(".conv") else out)
 
     for path, module in model.named_modules():

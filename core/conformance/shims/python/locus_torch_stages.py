@@ -16,9 +16,12 @@ ROFORMER = BERT | {S + ".query": "layer.#.q", S + ".key": "layer.#.k", S + ".val
                    "encoder.embed_positions": "rotary"}
 XLNET = {"word_embedding": "embeddings.word", "dropout": "embeddings.output -", "layer.#.rel_attn": "layer.#.attention",
          "layer.#": "layer.#.output", "layer.#.ff.activation_function": "layer.#.ffn_act",
-         "layer.#.ff.layer_2": "layer.#.ffn", "lm_loss": "lm.logits", "logits_proj": "classifier", "classifier": "classifier",
-         "qa_outputs": "classifier"}
+         "layer.#.ff.layer_2": "layer.#.ffn", "lm_loss": "lm.logits", **dict.fromkeys(["logits_proj", "classifier", "qa_outputs"], "classifier")}
 WATCHED = (S, "layer.#.rel_attn", "encoder.conv")  # inside them calls are stages, too
+
+def classes(put, x, logits):  # of rows that were pooled, or of every token; what cuts a row out of all is neither
+    if x.dim() == 2: put("classifier.pooled", x), put("classifier.logits", logits)
+    elif logits.dim() == 3: put("classifier.token_logits", logits)
 
 # put(stem, value); a: the module; done: how often each call came, and what later calls need; call: its name.
 def deberta(put, a, done, call, args, out):
