@@ -286,7 +286,10 @@ int main(int argc, char** argv) {
     program.option("--model", options.request.model, "model folder, or the name of a built-in one")
         .not_empty()
         .required();
-    program.option("--text", options.request.texts, "one or several texts").one_value_each();
+    program
+        .option("--text", options.request.texts,
+                "one or several texts; one [SEP] between words makes a pair: \"a premise [SEP] a hypothesis\"")
+        .one_value_each();
     program
         .option("--text-file", options.text_file,
                 "deberta: a text on each line of this file; --out is then a folder, --json a line for each")

@@ -107,15 +107,31 @@ std::optional<std::int64_t> mask_id_of(const std::filesystem::path& folder) {
     }
 }
 
-/// "[MASK]" is how people write it; the tokenizer may call it "<mask>".
-std::string with_own_mask(std::string text, const Tokenizer& tokenizer) {
-    static const std::string kWritten = "[MASK]";
-    if (!tokenizer.mask_id()) return text;
-    const std::string own = tokenizer.piece(*tokenizer.mask_id());
-    for (std::size_t at = text.find(kWritten); own != kWritten && at != std::string::npos;
-         at = text.find(kWritten, at + own.size()))
-        text.replace(at, kWritten.size(), own);
+/// "[MASK]" and "[SEP]" are how people write them; the tokenizer may call them "<mask>" and "<sep>".
+std::string with_own_name(std::string text, const std::string& written, const Tokenizer& tokenizer,
+                          std::optional<std::int64_t> id) {
+    if (!id) return text;
+    const std::string own = tokenizer.piece(*id);
+    for (std::size_t at = text.find(written); own != written && at != std::string::npos;
+         at = text.find(written, at + own.size()))
+        text.replace(at, written.size(), own);
     return text;
+}
+
+constexpr const char* kWhiteSpace = " \t\r\n";
+
+/// The texts on both sides of the one separator, without the blanks beside it; nothing where there is not one alone, or
+/// no word on one side.
+std::optional<std::pair<std::string, std::string>> pair_of(const std::string& text, const Tokenizer& tokenizer) {
+    if (!tokenizer.separator_id()) return std::nullopt;
+    const std::string separator = tokenizer.piece(*tokenizer.separator_id());
+    const std::size_t at = text.find(separator);
+    if (at == std::string::npos || text.find(separator, at + separator.size()) != std::string::npos)
+        return std::nullopt;
+    const std::string before = text.substr(0, at), behind = text.substr(at + separator.size());
+    const std::size_t end = before.find_last_not_of(kWhiteSpace), start = behind.find_first_not_of(kWhiteSpace);
+    if (end == std::string::npos || start == std::string::npos) return std::nullopt;
+    return {{before.substr(0, end + 1), behind.substr(start)}};
 }
 
 /// A mask is cut out of its text, so SentencePiece sees "." begin anew and puts a lone mark of a word in front of it.
@@ -127,13 +143,14 @@ void join_behind_masks(Tokens& tokens, const std::string& text, const Tokenizer&
     for (std::size_t n = 0; n + 1 < tokens.ids.size(); ++n) {
         if (tokens.ids[n] != *tokenizer.mask_id() || at == std::string::npos) continue;
         const std::size_t behind = at + mask.size();
-        const bool joined = behind < text.size() && std::string(" \t\r\n").find(text[behind]) == std::string::npos;
+        const bool joined = behind < text.size() && std::string(kWhiteSpace).find(text[behind]) == std::string::npos;
         if (joined && tokens.pieces[n + 1] == "\u2581") {
             const auto mark = static_cast<std::ptrdiff_t>(n) + 1;
             tokens.ids.erase(tokens.ids.begin() + mark);
             tokens.pieces.erase(tokens.pieces.begin() + mark);
             tokens.special.erase(tokens.special.begin() + mark);
             tokens.behind.erase(tokens.behind.begin() + mark);
+            if (!tokens.types.empty()) tokens.types.erase(tokens.types.begin() + mark);
         }
         at = text.find(mask, behind);
     }
@@ -157,21 +174,28 @@ std::vector<Index> find_word(const ModelInput& input, const std::string& word, c
 }  // namespace
 
 Tokens encode_text(const std::string& text, const Tokenizer& tokenizer, Family family) {
-    LOCUS_CHECK(text.find_first_not_of(" \t\r\n") != std::string::npos,
+    LOCUS_CHECK(text.find_first_not_of(kWhiteSpace) != std::string::npos,
                 "the text is empty, expected at least one word");
-    const std::string own = with_own_mask(text, tokenizer);
-    Tokens tokens = tokenizer.encode(own);
+    const std::string own = with_own_name(with_own_name(text, "[MASK]", tokenizer, tokenizer.mask_id()), "[SEP]",
+                                          tokenizer, tokenizer.separator_id());
+    const auto pair = pair_of(own, tokenizer);
+    Tokens tokens = pair ? tokenizer.encode_pair(pair->first, pair->second) : tokenizer.encode(own);
     if (family == Family::xlnet) join_behind_masks(tokens, own, tokenizer);
     return tokens;
 }
 
 ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer& tokenizer, Family family) {
     std::vector<Tokens> encoded;
-    std::size_t longest = 0;
+    std::size_t longest = 0, pairs = 0;
     for (const std::string& text : texts) {
         encoded.push_back(encode_text(text, tokenizer, family));
         longest = std::max(longest, encoded.back().ids.size());
+        pairs += !encoded.back().types.empty();
     }
+    // Without types XLNet adds no term for them; a zero is a type of its own there.
+    LOCUS_CHECK(family != Family::xlnet || pairs == 0 || pairs == texts.size(),
+                std::to_string(pairs) + " of " + std::to_string(texts.size()) +
+                    " texts are pairs with a [SEP], expected all or none for an xlnet");
     for (const Tokens& tokens : encoded)
         LOCUS_CHECK(tokens.ids.size() == longest || tokenizer.pad_id(),
                     "the texts have " + std::to_string(tokens.ids.size()) + " and " + std::to_string(longest) +
@@ -180,6 +204,8 @@ ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer
     ModelInput input;
     input.tokens = IndexTensor(shape);
     IndexTensor mask(shape);
+    if (pairs > 0) input.token_types = IndexTensor(shape);
+    const std::int64_t type_of_padding = family == Family::xlnet ? 3 : 0;
     bool padded = false;
     for (std::size_t b = 0; b < encoded.size(); ++b) {
         const std::vector<std::int64_t>& ids = encoded[b].ids;
@@ -189,6 +215,8 @@ ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer
             const auto at = static_cast<Index>(b * longest + t);
             input.tokens[at] = real ? ids[t - first] : *tokenizer.pad_id();
             mask[at] = real;
+            if (pairs > 0 && !real) input.token_types[at] = type_of_padding;
+            if (real && !encoded[b].types.empty()) input.token_types[at] = encoded[b].types[t - first];
         }
         padded = padded || pads > 0;
     }

@@ -28,14 +28,16 @@ struct PreparedInput {
     std::vector<std::string> ignored;  // names in the input file that this family does not use
 };
 
-/// The tokens of one text as the model reads them: "[MASK]" is how people write it, whatever the tokenizer calls it,
-/// and for XLNet no lone mark of a word stands between a mask and what follows it without a blank. Throws Error(usage)
-/// for a text without a word.
+/// The tokens of one text as the model reads them: "[MASK]" and "[SEP]" are how people write them, whatever the
+/// tokenizer calls them, and for XLNet no lone mark of a word stands between a mask and what follows it without a
+/// blank.  One [SEP] between words makes two texts of it, encoded as a pair with token types: "who opened it? [SEP] a
+/// store opened". Throws Error(usage) for a text without a word.
 Tokens encode_text(const std::string& text, const Tokenizer& tokenizer, Family family);
 
-/// One or several texts, padded to the longest on the side the tokenizer says, with a mask where lengths differ and the
-/// places of [MASK]; in XLNet these become targets of the query stream, hidden from everyone.
-/// Throws Error(usage) for empty text, and for different lengths where there is no padding token.
+/// One or several texts, padded to the longest on the side the tokenizer says, with a mask where lengths differ, token
+/// types where texts are pairs, and the places of [MASK]; in XLNet these become targets of the query stream, hidden
+/// from everyone. Throws Error(usage) for empty text, for different lengths where there is no padding token, and for
+/// pairs beside single texts of an XLNet.
 ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer& tokenizer, Family family);
 
 /// Input from exactly one of texts, tokens, input_file.  Throws Error(usage) if none or several are given, a list is

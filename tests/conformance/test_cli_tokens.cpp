@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/io/model_request.h"
+#include "core/io/safetensors.h"
 #include "tests/run_program.h"
 
 namespace locus::test::test_cli_tokens {
@@ -36,6 +37,36 @@ TEST_CASE("tokens: every kind of tokenizer prints what was recorded", "[cli][tok
     CHECK(words["ids"].size() == 5);
     const Outcome table = run("locus-tokens", {"--model", (kTokenizers / "xlnet").string(), "the"});
     CHECK_THAT(table.out, Contains("<sep>") && Contains("<cls>"));
+}
+
+TEST_CASE("tokens: two texts are one input, each token with its type", "[cli][tokenizer]") {
+    const std::string model = (kTokenizers / "xlnet").string();
+    const Json pair = Json::parse(read_file(kTokenizers / "xlnet/pairs.json"))[0];
+    const std::string first = pair["first"], second = pair["second"];
+    const Outcome printed = run("locus-tokens", {"--model", model, first, second, "--json"});
+    INFO(printed.err);
+    REQUIRE(printed.status == 0);
+    const Json object = Json::parse(printed.out);
+    CHECK(object["ids"] == pair["ids"]);
+    CHECK(object["types"] == pair["types"]);
+    CHECK(object["pieces"].size() + 2 == pair["ids"].size());
+    const Outcome table = run("locus-tokens", {"--model", model, first, second});
+    CHECK_THAT(table.out, Contains("type") && Contains("<sep>         1") && Contains("<cls>         2"));
+    const Outcome none = run("locus-tokens", {"--model", (kTokenizers / "txl").string(), "tom", "lucy"});
+    CHECK(none.status == 4);
+    CHECK_THAT(none.err, Contains("no form for two texts"));
+    // The same ids where one text with [SEP] is given to a model.
+    const TemporaryFolder folder;
+    const std::string file = folder / "pair.safetensors";
+    const Outcome traced = run("locus-trace", {"--model", "tiny-xlnet", "--text", first + " [SEP] " + second,
+                                               "--stages", "layer.0.ef", "--out", file});
+    INFO(traced.err);
+    REQUIRE(traced.status == 0);  // without types there is no ef
+    const auto metadata = open_safetensors(file).metadata;
+    const auto inputs =
+        std::find_if(metadata.begin(), metadata.end(), [](const auto& one) { return one.first == "inputs"; });
+    REQUIRE(inputs != metadata.end());
+    CHECK_THAT(inputs->second, Contains(Json(pair["types"]).dump()));
 }
 
 TEST_CASE("tokens: a text that is not UTF-8 is repaired, and one line says so", "[cli]") {

@@ -1,4 +1,6 @@
 // Files of tokenizers: tokenizer.json, spm.model, the table of replacements inside both, and the older vocabularies.
+#include <algorithm>
+
 #include "core/text/tokenizers/charsmap.h"
 #include "core/text/tokenizers/sentencepiece_encoder.h"
 #include "core/text/tokenizers/sentencepiece_model.h"
@@ -21,6 +23,27 @@ const std::vector<std::string>& texts() {
     return all;
 }
 
+/// Two texts hold what each of them holds, every token with its type; or the tokenizer has no form for them.
+void cut_pair(const Tokenizer& tokenizer, const std::string& first, const std::string& second) {
+    Tokens pair;
+    try {
+        pair = tokenizer.encode_pair(first, second);
+    } catch (const Error&) {
+        return;
+    }
+    const auto [front, behind] = tokenizer.frame();
+    const std::size_t inner =
+        tokenizer.encode(first).ids.size() + tokenizer.encode(second).ids.size() - 2 * (front + behind);
+    promise(pair.ids.size() >= inner, "a pair holds both texts");
+    promise(pair.pieces.size() == pair.ids.size() && pair.special.size() == pair.ids.size() &&
+                pair.types.size() == pair.ids.size(),
+            "every id has a piece, a mark and a type");
+    for (const std::int64_t type : pair.types) promise(type >= 0, "no type is negative");
+    const auto separator = tokenizer.separator_id();
+    promise(!separator || std::find(pair.ids.begin(), pair.ids.end(), *separator) != pair.ids.end(),
+            "the separator is in a pair");
+}
+
 /// What comes out of a tokenizer is whole, and the same each time.
 void cut_texts(const Tokenizer& tokenizer) {
     for (const std::string& text : texts()) {
@@ -39,6 +62,7 @@ void cut_texts(const Tokenizer& tokenizer) {
         }
         promise(tokenizer.encode(text).ids == tokens.ids, "a text is cut the same way each time");
     }
+    cut_pair(tokenizer, texts()[1], texts()[4]);
 }
 
 }  // namespace

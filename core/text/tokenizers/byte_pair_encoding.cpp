@@ -188,6 +188,7 @@ FrameDefaults frame_of(const Vocabulary& vocabulary, const TokenizerFiles& files
         const std::string end = "<|endoftext|>";
         defaults.roles = {{"unk_token", end}, {"bos_token", end}, {"eos_token", end}};
         defaults.front = defaults.behind = {};
+        defaults.pair = {};
         return defaults;
     }
     if (!vocabulary.find("[CLS]") && (vocabulary.find("<s>") || files.role("cls_token")))
@@ -197,6 +198,9 @@ FrameDefaults frame_of(const Vocabulary& vocabulary, const TokenizerFiles& files
                           {"unk_token", "<unk>"},
                           {"mask_token", "<mask>"}};
     defaults.roles.back().takes_left = true;
+    for (const char* name : {"RobertaTokenizer", "LongformerTokenizer", "BartTokenizer"})
+        if (files.tokenizer_class() == name)  // two separators between the texts, one type for all
+            defaults.pair = {{"cls_token"}, {kFirstText}, {"sep_token"}, {"sep_token"}, {kSecondText}, {"sep_token"}};
     return defaults;
 }
 

@@ -7,7 +7,6 @@
 #include "core/text/corpus/text_file.h"
 #include "core/text/tokenizers/byte_pair_encoding.h"
 #include "core/text/tokenizers/json_text.h"
-#include "core/text/tokenizers/token_frame.h"
 #include "core/text/tokenizers/unigram_model.h"
 #include "core/text/tokenizers/wordpiece.h"
 
@@ -144,6 +143,35 @@ std::vector<SpecialToken> read_template_token(const JsonFields& table, const std
     return tokens;
 }
 
+/// Ids of token types are those of a small table; a larger number is no type.
+std::int64_t read_type(const JsonFields& json) {
+    if (!json.find("type_id")) return 0;
+    const nlohmann::json& type = *json.find("type_id");
+    if (!is_token_id(type)) json.throw_unreadable("type_id", "a whole number from 0 to 999999999");
+    return type.get<std::int64_t>();
+}
+
+/// What a template makes of two texts, each of which stands in it once.
+std::vector<PairStep> read_pair_template(const JsonFields& json) {
+    std::vector<PairStep> steps;
+    std::size_t firsts = 0, seconds = 0;
+    if (!json.find("pair")) return steps;
+    for (const JsonFields& step : json.list("pair")) {
+        if (step.find("Sequence")) {
+            const JsonFields text = step.child("Sequence");
+            const bool second = text.text("id") == "B";
+            ++(second ? seconds : firsts);
+            steps.push_back({std::nullopt, second, read_type(text)});
+            continue;
+        }
+        const JsonFields named = step.child("SpecialToken");
+        for (const SpecialToken& token : read_template_token(json.child("special_tokens"), named.text("id")))
+            steps.push_back({token, false, read_type(named)});
+    }
+    if (firsts != 1 || seconds != 1) json.throw_unreadable("pair", "the texts A and B once");
+    return steps;
+}
+
 JsonFrame read_template(const JsonFields& json) {
     JsonFrame frame;
     bool behind = false;
@@ -158,16 +186,36 @@ JsonFrame read_template(const JsonFields& json) {
             (behind ? frame.behind : frame.front).push_back(token);
     }
     if (!behind) json.throw_unreadable("single", "the text A once");
+    frame.pair = read_pair_template(json);
     return frame;
 }
 
 JsonFrame read_sequence(const JsonFields& json) {
     JsonFrame frame;
+    std::size_t forms = 0;
     for (const JsonFields& one : json.list("processors")) {
         JsonFrame outer = read_processor(one);
         frame.front.insert(frame.front.begin(), outer.front.begin(), outer.front.end());
         frame.behind.insert(frame.behind.end(), outer.behind.begin(), outer.behind.end());
+        forms += !outer.pair.empty();
+        if (!outer.pair.empty()) frame.pair = std::move(outer.pair);
     }
+    if (forms > 1) frame.pair.clear();  // one around the other, which no tokenizer has been seen to do
+    return frame;
+}
+
+}  // namespace
+
+namespace {
+
+/// [CLS] text [SEP]; of two texts BERT gives the second the type 1, RoBERTa two separators in front of it.
+JsonFrame read_cls_and_sep(const JsonFields& json, bool roberta) {
+    const SpecialToken cls = read_pair(json, "cls"), sep = read_pair(json, "sep");
+    JsonFrame frame{{cls}, {sep}, {{cls}, {std::nullopt, false}, {sep}}};
+    if (roberta) frame.pair.push_back({sep});
+    const std::int64_t type = roberta ? 0 : 1;
+    frame.pair.push_back({std::nullopt, true, type});
+    frame.pair.push_back({sep, false, type});
     return frame;
 }
 
@@ -178,7 +226,7 @@ JsonFrame read_processor(const JsonFields& json) {
     if (type == "Sequence") return read_sequence(json);
     if (type == "TemplateProcessing") return read_template(json);
     if (type == "BertProcessing" || type == "RobertaProcessing")
-        return {{read_pair(json, "cls")}, {read_pair(json, "sep")}};
+        return read_cls_and_sep(json, type == "RobertaProcessing");
     if (type == "ByteLevel") return {};
     json.throw_unknown_type("Sequence, TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel");
 }
@@ -291,6 +339,7 @@ std::unique_ptr<Tokenizer> open_tokenizer_json(const TokenizerFiles& files) {
         const JsonFrame around = read_processor(json.child("post_processor"));
         frame.front = around.front;
         frame.behind = around.behind;
+        frame.pair = around.pair;
     }
     frame.mask = id_of_role(files, "mask_token", added, *cutter, {"[MASK]", "<mask>"});
     frame.pad = id_of_role(files, "pad_token", added, *cutter, {"[PAD]", "<pad>"});

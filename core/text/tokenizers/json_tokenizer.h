@@ -7,6 +7,7 @@
 
 #include "core/json_text.h"
 #include "core/text/tokenizers/special_tokens.h"
+#include "core/text/tokenizers/token_frame.h"
 #include "core/text/tokenizers/tokenizer.h"
 #include "core/text/tokenizers/tokenizer_files.h"
 #include "core/text/tokenizers/vocabulary.h"
@@ -18,9 +19,10 @@ namespace locus {
 /// damaged fields.
 std::unique_ptr<PieceModel> read_piece_model(const JsonFields& json);
 
-/// What the post-processor puts around a single text.
+/// What the post-processor puts around a single text, and makes of two.
 struct JsonFrame {
     std::vector<SpecialToken> front, behind;
+    std::vector<PairStep> pair;  // empty where it says nothing of two texts
 };
 
 /// Reads Sequence, TemplateProcessing, BertProcessing, RobertaProcessing and ByteLevel (which adds nothing).

@@ -72,6 +72,12 @@ TokenFrame make_frame(const TokenizerFiles& files, const FrameDefaults& defaults
     };
     around(defaults.front, frame.front);
     around(defaults.behind, frame.behind);
+    for (const FrameDefaults::Part& part : defaults.pair) {
+        PairStep step{std::nullopt, part.role == kSecondText, part.type};
+        for (const auto& [name, token] : placed)
+            if (name == part.role) step.token = token;
+        frame.pair.push_back(std::move(step));
+    }
     const std::string side = files.text("padding_side").value_or(defaults.pads_left ? "left" : "right");
     if (side != "left" && side != "right")
         throw Error(Fault::unreadable, (files.folder() / "tokenizer_config.json").string() + ": padding_side is \"" +
@@ -89,6 +95,7 @@ FrameDefaults bert_frame(const std::string& vocabulary) {
                       {"mask_token", "[MASK]"}};
     defaults.front = {"cls_token"};
     defaults.behind = {"sep_token"};
+    defaults.pair = {{"cls_token", 0}, {kFirstText, 0}, {"sep_token", 0}, {kSecondText, 1}, {"sep_token", 1}};
     defaults.vocabulary = vocabulary;
     return defaults;
 }
@@ -111,13 +118,11 @@ void add(Tokens& tokens, const SpecialToken& token) { add(tokens, Piece{token.id
 FramedTokenizer::FramedTokenizer(TokenFrame frame, std::unique_ptr<TextCutter> cutter)
     : frame_(std::move(frame)), cutter_(std::move(cutter)) {}
 
-Tokens FramedTokenizer::encode(const std::string& text) const {
+void FramedTokenizer::add_text(const std::string& text, Tokens& tokens) const {
     check_utf8(text);
     std::size_t first = 0;
     const bool blank = frame_.blank_in_front && !text.empty() && !is_python_space(next_character(text, first));
     const std::string whole = blank ? " " + text : text;
-    Tokens tokens;
-    for (const SpecialToken& token : frame_.front) add(tokens, token);
     for (const SpecialTokens::Section& section : frame_.specials.cut(whole)) {
         if (section.token) {
             add(tokens, *section.token);
@@ -127,8 +132,38 @@ Tokens FramedTokenizer::encode(const std::string& text) const {
         cutter_->cut(std::string(section.text), section.text.data() == whole.data(), pieces);
         for (const Piece& one : pieces) add(tokens, one);
     }
+}
+
+Tokens FramedTokenizer::encode(const std::string& text) const {
+    Tokens tokens;
+    for (const SpecialToken& token : frame_.front) add(tokens, token);
+    add_text(text, tokens);
     for (const SpecialToken& token : frame_.behind) add(tokens, token);
     return tokens;
+}
+
+Tokens FramedTokenizer::encode_pair(const std::string& first, const std::string& second) const {
+    if (frame_.pair.empty())
+        throw Error(Fault::unsupported,
+                    "this tokenizer has no form for two texts; give token ids with --tokens or --input instead");
+    Tokens tokens;
+    for (const PairStep& step : frame_.pair) {
+        if (step.token)
+            add(tokens, *step.token);
+        else
+            add_text(step.second ? second : first, tokens);
+        tokens.types.resize(tokens.ids.size(), step.type);
+    }
+    return tokens;
+}
+
+std::optional<std::int64_t> FramedTokenizer::separator_id() const {
+    bool behind_text = false;
+    for (const PairStep& step : frame_.pair) {
+        if (step.token && behind_text) return step.token->id;
+        behind_text = behind_text || !step.token;
+    }
+    return std::nullopt;
 }
 
 std::string FramedTokenizer::piece(std::int64_t id) const {

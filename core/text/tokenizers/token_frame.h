@@ -14,9 +14,17 @@
 
 namespace locus {
 
+/// One step of what a model reads of two texts: a special token, or one of the texts where there is none.
+struct PairStep {
+    std::optional<SpecialToken> token;
+    bool second = false;    // which text
+    std::int64_t type = 0;  // token type of the token, or of the text's tokens
+};
+
 struct TokenFrame {
     SpecialTokens specials;
     std::vector<SpecialToken> front, behind;  // around every text
+    std::vector<PairStep> pair;               // empty where the tokenizer has no form for two texts
     std::optional<std::int64_t> mask, pad;
     std::optional<SpecialToken> unknown;
     bool pads_left = false;
@@ -31,6 +39,11 @@ struct FrameDefaults {
     };
     std::vector<Role> roles;
     std::vector<std::string> front, behind;  // roles around every text: {"cls_token"}, {"sep_token"}
+    struct Part {
+        std::string role;  // or kFirstText, kSecondText
+        std::int64_t type = 0;
+    };
+    std::vector<Part> pair;  // what two texts become; empty where a kind has no form for them
     bool pads_left = false;
     std::string vocabulary;  // the file to name when a token has no id
 };
@@ -40,7 +53,9 @@ struct FrameDefaults {
 TokenFrame make_frame(const TokenizerFiles& files, const FrameDefaults& defaults,
                       const std::function<std::optional<std::int64_t>(const std::string&)>& find);
 
-/// BERT's names: [CLS] text [SEP], [PAD], [UNK], [MASK].
+inline constexpr const char *kFirstText = "first text", *kSecondText = "second text";
+
+/// BERT's names: [CLS] text [SEP], [PAD], [UNK], [MASK]; [CLS] first [SEP] of type 0, then second [SEP] of type 1.
 FrameDefaults bert_frame(const std::string& vocabulary);
 
 /// Cuts the text between two special tokens into pieces.
@@ -58,13 +73,18 @@ public:
     FramedTokenizer(TokenFrame frame, std::unique_ptr<TextCutter> cutter);
 
     Tokens encode(const std::string& text) const override;
+    Tokens encode_pair(const std::string& first, const std::string& second) const override;
     std::string piece(std::int64_t id) const override;
     std::optional<std::int64_t> mask_id() const override { return frame_.mask; }
     std::optional<std::int64_t> pad_id() const override { return frame_.pad; }
+    std::optional<std::int64_t> separator_id() const override;
     bool pads_left() const override { return frame_.pads_left; }
     std::pair<std::size_t, std::size_t> frame() const override { return {frame_.front.size(), frame_.behind.size()}; }
 
 private:
+    /// Adds the tokens of a text, without those around it.
+    void add_text(const std::string& text, Tokens& tokens) const;
+
     TokenFrame frame_;
     std::unique_ptr<TextCutter> cutter_;
 };

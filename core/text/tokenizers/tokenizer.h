@@ -15,6 +15,7 @@ struct Tokens {
     std::vector<std::string> pieces;  // one per id; "▁" or "Ġ" marks the start of a word, "##" a piece inside one
     std::vector<bool> special;        // [CLS], [SEP], [MASK], ...
     std::vector<std::string> behind;  // the word that "[UNK]" stands for, where the piece does not say it; else empty
+    std::vector<std::int64_t> types;  // of encode_pair: 0 for the first text, 1 for the second, 2 for XLNet's <cls>
 
     /// The piece, or the word behind it.
     const std::string& text(std::size_t n) const { return behind[n].empty() ? pieces[n] : behind[n]; }
@@ -25,11 +26,17 @@ public:
     virtual ~Tokenizer() = default;
     /// Empty text gives the special tokens alone.  Throws Error(usage) for text that is not UTF-8.
     virtual Tokens encode(const std::string& text) const = 0;
+    /// Two texts as one input: [CLS] first [SEP] second [SEP], or first <sep> second <sep> <cls>, with token types.
+    /// Throws Error(usage) for text that is not UTF-8, Error(unsupported) where the tokenizer has no form for two
+    /// texts.
+    virtual Tokens encode_pair(const std::string& first, const std::string& second) const = 0;
     /// Piece of an id, e.g. "▁store"; "[MASK]" for specials.  An id outside the vocabulary gives "<id>".
     virtual std::string piece(std::int64_t id) const = 0;
     virtual std::optional<std::int64_t> mask_id() const = 0;
     /// Nothing where the model has no padding (Transformer-XL).
     virtual std::optional<std::int64_t> pad_id() const = 0;
+    /// The token between two texts, [SEP] or <sep>; nothing where there is no form for two texts.
+    virtual std::optional<std::int64_t> separator_id() const = 0;
     /// Does padding go before the shorter texts of a batch (XLNet)?
     virtual bool pads_left() const = 0;
     /// How many special tokens encode() puts before the text and after it, e.g. 1 and 1.

@@ -97,6 +97,52 @@ TEST_CASE("request: the mask may be written [MASK] whatever the tokenizer calls 
           "the text is empty, expected at least one word");
 }
 
+TEST_CASE("request: one [SEP] between words makes a pair of texts, with token types", "[request]") {
+    const auto tokenizer = open_tokenizer(kModels / "tiny-v3");
+    const Tokens pair = tokenizer->encode_pair("a new [MASK]", "opened.");
+    const ModelInput input = prepared(of_text("a new [MASK]  [SEP]\topened.")).segments.front();
+    CHECK(values(input.tokens) == pair.ids);
+    CHECK(values(input.token_types) == Numbers{0, 0, 0, 0, 0, 1, 1, 1});
+    CHECK(values(input.mask_positions) == Numbers{0, 3});
+    // Another number of them, or none between words, leaves one text, whose tokens have no types.
+    for (const char* text : {"a new one", "a [SEP] new [SEP] one", "a new one [SEP]", "[SEP] a new one", "[SEP]"}) {
+        INFO(text);
+        const ModelInput single = prepared(of_text(text)).segments.front();
+        CHECK(single.token_types.empty());
+        CHECK(values(single.tokens) == tokenizer->encode(text).ids);
+    }
+    // A single text beside it is of type 0, and so is padding.
+    ModelRequest two;
+    two.texts = {"a new one", "a [SEP] store opened"};
+    CHECK(values(prepared(two).segments.front().token_types) == Numbers{0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1});
+}
+
+TEST_CASE("request: pairs of texts under XLNet's names", "[request]") {
+    const auto tokenizer = open_tokenizer(kModels / "tiny-xlnet");
+    const auto read = [](const std::vector<std::string>& texts) {
+        ModelRequest request;
+        request.texts = texts;
+        return prepared(request, Family::xlnet, "tiny-xlnet").segments.front();
+    };
+    const ModelInput input = read({"a [MASK]. [SEP] a store"});
+    CHECK(values(input.tokens) == values(read({"a <mask>.<sep>a store"}).tokens));
+    CHECK(values(input.token_types) == Numbers{0, 0, 0, 0, 1, 1, 1, 2});
+    CHECK(readable_piece(tokenizer.get(), input.tokens[3]) == "<sep>");
+    CHECK(values(input.target_mapping) == Numbers{0, 1, 0, 0, 0, 0, 0, 0});
+    // Padding, on the left, is of a type of its own.
+    const ModelInput padded = read({"a [SEP] store", "a [SEP] a new store"});
+    REQUIRE(padded.length() == 7);
+    CHECK(std::vector<std::int64_t>(padded.token_types.data(), padded.token_types.data() + 7) ==
+          Numbers{3, 3, 0, 0, 1, 1, 2});
+    CHECK(refusal(
+              [&] {
+                  read({"a [SEP] store", "a store"});
+              },
+              Fault::usage) == "1 of 2 texts are pairs with a [SEP], expected all or none for an xlnet");
+    // Words of a Transformer-XL know no pairs.
+    CHECK(prepared(of_text("tom [SEP] went"), Family::transformer_xl, "tiny-txl").segments.front().token_types.empty());
+}
+
 TEST_CASE("request: lists of numbers are tokens, masks and labels", "[request]") {
     ModelRequest request = of_tokens("1,6,6000,2");
     request.mask = "1,1,1,0";

@@ -47,6 +47,19 @@ void check_folder(const std::string& name, std::size_t expected, bool framed = f
     check_lines(*open_tokenizer(folder), Json::parse(read_bytes(folder / "cases.json")), expected, framed);
 }
 
+void check_pairs(const Tokenizer& tokenizer, const Json& cases) {
+    REQUIRE(cases.size() == 10);
+    for (const Json& pair : cases) {
+        INFO(pair["first"] << " | " << pair["second"]);
+        const Tokens tokens = tokenizer.encode_pair(pair["first"], pair["second"]);
+        CHECK(tokens.ids == pair["ids"].get<Ids>());
+        CHECK(tokens.types == pair["types"].get<Ids>());
+        CHECK(tokens.pieces.size() == tokens.ids.size());
+        CHECK(tokens.special.size() == tokens.ids.size());
+        CHECK(tokens.behind.size() == tokens.ids.size());
+    }
+}
+
 }  // namespace
 
 TEST_CASE("tokenizer: every line of the SentencePiece oracle", "[tokenizer][oracle]") { check_folder("spm", 64); }
@@ -90,6 +103,60 @@ TEST_CASE("tokenizer: tokenizer.json part by part", "[tokenizer][oracle]") {
         write_bytes(folder / "tokenizer.json", part["tokenizer"].dump());
         check_lines(*open_tokenizer(folder.path()), part["cases"], 24, /*framed=*/true);
     }
+}
+
+TEST_CASE("tokenizer: pairs of texts, ids and token types", "[tokenizer][oracle]") {
+    const std::string kind =
+        GENERATE("spm", "spm_fast", "bpe", "bpe_fast", "roberta", "wordpiece", "wordpiece_fast", "xlnet");
+    INFO(kind);
+    const auto tokenizer = open_tokenizer(kTokenizers / kind);
+    check_pairs(*tokenizer, Json::parse(read_bytes(kTokenizers / kind / "pairs.json")));
+    REQUIRE(tokenizer->separator_id());
+    const std::string separator = tokenizer->piece(*tokenizer->separator_id());
+    CHECK(separator == (kind == "roberta" ? "</s>" : kind == "xlnet" ? "<sep>" : "[SEP]"));
+}
+
+TEST_CASE("tokenizer: what tokenizer.json says of pairs", "[tokenizer][oracle]") {
+    Json tokenizer = Json::parse(read_bytes(kTokenizers / "wordpiece_fast/tokenizer.json"));
+    const Json parts = Json::parse(read_bytes(kTokenizers / "json_parts/pairs.json"));
+    REQUIRE(parts.size() == 5);
+    const TemporaryFolder folder;
+    for (const Json& part : parts) {
+        INFO(part["name"]);
+        tokenizer["post_processor"] = part["post_processor"];
+        write_bytes(folder / "tokenizer.json", tokenizer.dump());
+        check_pairs(*open_tokenizer(folder.path()), part["cases"]);
+    }
+}
+
+TEST_CASE("tokenizer: no form for two texts is said", "[tokenizer]") {
+    const auto words = open_tokenizer(kTokenizers / "txl");
+    CHECK(!words->separator_id());
+    CHECK(refusal([&] { words->encode_pair("a", "b"); }, Fault::unsupported) ==
+          "this tokenizer has no form for two texts; give token ids with --tokens or --input instead");
+    // A template for one text alone, and damaged ones for two.
+    Json tokenizer = Json::parse(read_bytes(kTokenizers / "wordpiece_fast/tokenizer.json"));
+    const TemporaryFolder folder;
+    const auto opened_with = [&](const Json& pair) {
+        tokenizer["post_processor"]["pair"] = pair;
+        write_bytes(folder / "tokenizer.json", tokenizer.dump());
+        return open_tokenizer(folder.path());
+    };
+    CHECK(!opened_with(nullptr)->separator_id());
+    const Json first = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
+    CHECK(refusal(
+              [&] {
+                  opened_with(Json::array({first, first}));
+              },
+              Fault::unreadable)
+              .ends_with("expected the texts A and B once"));
+    const Json huge = {{"Sequence", {{"id", "B"}, {"type_id", -1}}}};
+    CHECK(refusal(
+              [&] {
+                  opened_with(Json::array({first, huge}));
+              },
+              Fault::unreadable)
+              .ends_with("expected a whole number from 0 to 999999999"));
 }
 
 }  // namespace locus::test::test_tokenizer_oracle
