@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/io/torch_pickle.h"
 #include "tests/files.h"
 #include "tests/oracle_cases.h"
 
@@ -19,7 +20,9 @@ inline void copy_changed(const fs::path& from, const fs::path& to, const nlohman
     all_fields.update(config);
     write_bytes(to / "config.json", all_fields.dump());
     if (more.empty()) return;
-    const TensorFile file = open_safetensors(from / "model.safetensors");
+    const bool pickled = fs::remove(to / "pytorch_model.bin");
+    const TensorFile file =
+        pickled ? open_torch_pickle(from / "pytorch_model.bin") : open_safetensors(from / "model.safetensors");
     std::vector<std::pair<std::string, Tensor<float>>> all;
     for (const TensorEntry& entry : file.entries) all.emplace_back(entry.name, read_tensor<float>(entry));
     for (const auto& [name, shape] : more) {

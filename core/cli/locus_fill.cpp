@@ -43,8 +43,8 @@ Rows rows_at_masks(const Trace& trace, const ModelInput& input) {
 
 void need_head(bool has_head, const Checkpoint& checkpoint, const char* expected) {
     if (!has_head)
-        throw Error(Fault::unsupported,
-                    checkpoint.folder.string() + ": no head that predicts words, expected " + expected);
+        throw Error(Fault::unsupported, checkpoint.folder.string() + ": no head that predicts words, expected " +
+                                            expected + "; classes are what locus classify says");
 }
 
 void need_masks(const ModelInput& input) {
@@ -64,18 +64,13 @@ void fill_deberta(const cli::Command& program, const Options& options, const Che
     if (options.no_emd) switches.decoder = MaskDecoder::none;
     const StageFilter wanted("mlm.logits_at_positions");
     check([&](std::size_t n) { model.check(inputs[n], switches, wanted); });
-    const std::vector<std::size_t> packs =
-        cli::packs_of(inputs, [&](const ModelInput& input) { return model.takes_fast_path(input, switches, wanted); });
-    for (std::size_t pack = 0; pack + 1 < packs.size(); ++pack) {
-        const std::vector<ModelInput> some(inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack]),
-                                           inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack + 1]));
-        const std::vector<Trace> traces = model.forward_texts(some, switches, wanted);
-        if (pack == 0)
+    cli::forward_in_packs(model, inputs, switches, wanted, [&](std::size_t first, const std::vector<Trace>& traces) {
+        if (first == 0)
             for (const std::string& warning : model.warnings()) cli::say(program, "warning: " + warning);
         std::vector<Rows> rows;
-        for (std::size_t n = 0; n < some.size(); ++n) rows.push_back(rows_at_masks(traces[n], some[n]));
-        found(packs[pack], rows);
-    }
+        for (std::size_t n = 0; n < traces.size(); ++n) rows.push_back(rows_at_masks(traces[n], inputs[first + n]));
+        found(first, rows);
+    });
 }
 
 Rows fill_deberta(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,

@@ -235,29 +235,25 @@ int trace_lines(const cli::Command& program, const Options& options) {
     cli::check_lines(options.text_file, lines, [&](std::size_t n) { model.check(inputs[n], switches, wanted); });
     if (!options.out.empty()) create_folder(options.out);
     cli::CountProgress progress(program, lines.size(), "lines");
-    const std::vector<std::size_t> packs =
-        cli::packs_of(inputs, [&](const ModelInput& input) { return model.takes_fast_path(input, switches, wanted); });
-    for (std::size_t pack = 0; pack + 1 < packs.size(); ++pack) {
-        const std::vector<ModelInput> some(inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack]),
-                                           inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack + 1]));
-        std::vector<Trace> traces = model.forward_texts(some, switches, wanted);
+    cli::forward_in_packs(model, inputs, switches, wanted, [&](std::size_t first, std::vector<Trace>& traces) {
         progress.clear();
-        for (std::size_t n = 0; n < some.size(); ++n) {
-            const std::string number = std::to_string(lines[packs[pack] + n].number);
-            const Result result{std::move(traces[n]), tokens_as_json({some[n]}), inputs_as_json({some[n]})};
+        for (std::size_t n = 0; n < traces.size(); ++n) {
+            const cli::NumberedLine& line = lines[first + n];
+            const std::string number = std::to_string(line.number);
+            const ModelInput& input = inputs[first + n];
+            const Result result{std::move(traces[n]), tokens_as_json({input}), inputs_as_json({input})};
             if (!options.out.empty()) write_out(options.out + "/line-" + number + ".safetensors", options, result);
             if (options.json) {
                 Json object = as_json(result.trace, options);
-                object["line"] = lines[packs[pack] + n].number;
+                object["line"] = line.number;
                 std::cout << object.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
             } else if (options.out.empty()) {
-                std::cout << "line " << number << ": " << one_line(lines[packs[pack] + n].text) << '\n'
-                          << as_table(result.trace);
+                std::cout << "line " << number << ": " << one_line(line.text) << '\n' << as_table(result.trace);
             }
         }
         cli::need_output();
-        progress.done(packs[pack + 1]);
-    }
+        progress.done(first + traces.size());
+    });
     for (const std::string& warning : model.warnings()) cli::say(program, "warning: " + warning);
     return 0;
 }

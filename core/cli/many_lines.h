@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/check.h"
-#include "core/models/model_input.h"
+#include "core/models/deberta.h"
 
 namespace locus::cli {
 
@@ -42,6 +42,12 @@ void check_lines(const std::string& file, const std::vector<NumberedLine>& lines
 /// that of one.  -> the first of each pack, and the number of inputs at the end.
 std::vector<std::size_t> packs_of(const std::vector<ModelInput>& inputs,
                                   const std::function<bool(const ModelInput&)>& takes_fast_path);
+
+/// Runs every input for these stages, those of a pack together; found(first, traces) comes after each pack, traces
+/// being those of inputs first, first + 1, ...
+void forward_in_packs(const Deberta<float>& model, const std::vector<ModelInput>& inputs,
+                      const DebertaOptions& switches, const StageFilter& wanted,
+                      const std::function<void(std::size_t first, std::vector<Trace>& traces)>& found);
 
 /// Throws Error(unreadable) where standard output takes no more: the lines that follow need not be computed.
 void need_output();

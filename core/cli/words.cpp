@@ -10,15 +10,11 @@
 
 namespace locus::cli {
 
-namespace {
-
 std::string bar(double probability) {
     std::string text;
     for (int n = 0; n < static_cast<int>(std::lround(probability * 20)); ++n) text += "\u2588";
     return text;
 }
-
-}  // namespace
 
 std::string readable_text(const Command& program, const std::string& text) {
     RepairedText repaired = repair_utf8(text);

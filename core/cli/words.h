@@ -13,6 +13,8 @@ class Command;
 /// The text with U+FFFD in place of bytes that are not UTF-8; one line on stderr says how many there were.
 std::string readable_text(const Command& program, const std::string& text);
 
+/// Up to 20 blocks for a probability of 1.
+std::string bar(double probability);
 /// One line per word with its probability and a bar.
 std::string as_table(const std::vector<Guess>& guesses);
 /// [{"piece", "id", "logit", "probability"}, ...]

@@ -387,7 +387,7 @@ TEST_CASE("check: a subset passes, nothing in common does not, unreadable files 
 
 TEST_CASE("every program explains itself and ends with status 0", "[cli]") {
     for (const char* program :
-         {"locus-trace", "locus-fill", "locus-tokens", "locus-check", "locus-view", "locus-bench"}) {
+         {"locus-trace", "locus-fill", "locus-classify", "locus-tokens", "locus-check", "locus-view", "locus-bench"}) {
         const Outcome outcome = run(program, {"--help"});
         INFO(program);
         CHECK(outcome.status == 0);

@@ -55,9 +55,9 @@ TEST_CASE("launcher: alone it prints the verbs, one line each", "[cli]") {
         const Outcome outcome = launch(arguments, "cd /; ");
         CHECK(outcome.status == 0);
         CHECK(outcome.err.empty());
-        CHECK(std::count(outcome.out.begin(), outcome.out.end(), '\n') == 15);
-        for (const char* verb : {"view", "trace", "check", "kit", "fill", "train", "tokens", "rope", "text", "lesson",
-                                 "bench", "test", "fuzz", "web", "package"})
+        CHECK(std::count(outcome.out.begin(), outcome.out.end(), '\n') == 16);
+        for (const char* verb : {"view", "trace", "check", "kit", "fill", "classify", "train", "tokens", "rope", "text",
+                                 "lesson", "bench", "test", "fuzz", "web", "package"})
             CHECK(outcome.out.find(std::string("locus ") + verb) != std::string::npos);
     }
 }

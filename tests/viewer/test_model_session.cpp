@@ -226,31 +226,32 @@ TEST_CASE("deberta session: a fine-tuned model says its classes by their names, 
         REQUIRE(answer->error.empty());
         for (const Classes& classes : answer->decoder.classes) {
             double sum = 0;
-            for (const Classes::One& one : classes.best) sum += one.share;
-            CHECK(classes.best.size() == classes.count);
+            for (const ClassScore& one : classes.best) sum += one.probability;
+            CHECK(std::ssize(classes.best) == classes.count);
             CHECK(std::abs(sum - 1) <= 1e-12);
             CHECK(std::is_sorted(classes.best.begin(), classes.best.end(),
-                                 [](const auto& a, const auto& b) { return a.share > b.share; }));
+                                 [](const auto& a, const auto& b) { return a.probability > b.probability; }));
         }
         return answer;
     };
     const auto text = classes_of(kOracle / "hf_deberta_v2_text_classes" / "model");
     REQUIRE(text->decoder.classes.size() == 1);
     const Classes& nli = text->decoder.classes.front();
-    CHECK(nli.of.empty());
+    CHECK(nli.of == Classes::Of::text);
     const auto logits = text->trace.at("classifier.logits").as<float>();
     const std::vector<std::string> names = {"entailment", "neutral", "contradiction"};
     REQUIRE(nli.best.size() == 3);
     for (std::size_t c = 0; c < 3; ++c) {
-        const auto found = std::find_if(nli.best.begin(), nli.best.end(),
-                                        [&](const Classes::One& one) { return one.name == names[c]; });
+        const auto found =
+            std::find_if(nli.best.begin(), nli.best.end(), [&](const ClassScore& one) { return one.name == names[c]; });
         REQUIRE(found != nli.best.end());
         CHECK(found->logit == double{logits[static_cast<Index>(c)]});
     }
 
     const auto tokens = classes_of(kOracle / "hf_deberta_v1_token_classes" / "model");
     REQUIRE(tokens->decoder.classes.size() == 4);  // no tokenizer: a token is called by its number
-    CHECK(tokens->decoder.classes[1].of == "17");
+    CHECK(tokens->decoder.classes[1].of == Classes::Of::token);
+    CHECK(tokens->decoder.classes[1].token == 1);
     CHECK(tokens->decoder.classes[1].best.size() == 5);
     CHECK(tokens->decoder.classes[1].best.front().name.starts_with("LABEL_"));
 
@@ -259,8 +260,8 @@ TEST_CASE("deberta session: a fine-tuned model says its classes by their names, 
                  {{"qa_outputs.weight", {2, 12}}, {"qa_outputs.bias", {2}}});
     const auto answers = classes_of(folder / "answers");
     REQUIRE(answers->decoder.classes.size() == 2);
-    CHECK(answers->decoder.classes[0].of == "begins");
-    CHECK(answers->decoder.classes[1].of == "ends");
+    CHECK(answers->decoder.classes[0].of == Classes::Of::begin);
+    CHECK(answers->decoder.classes[1].of == Classes::Of::end);
     const auto of_tokens = answers->trace.at("classifier.token_logits").as<float>();
     for (std::size_t end = 0; end < 2; ++end) {
         Index best = 0;
@@ -284,7 +285,7 @@ TEST_CASE("deberta session: a fine-tuned model says its classes by their names, 
     CHECK(ten.best.front().logit == double{*std::max_element(all.values().begin(), all.values().end())});
     CHECK(std::count_if(all.values().begin(), all.values().end(),
                         [&](float logit) { return double{logit} > ten.best.back().logit; }) == 9);
-    for (const Classes::One& one : ten.best) CHECK((one.name.starts_with("class ") || one.name == "a b"));
+    for (const ClassScore& one : ten.best) CHECK((one.name.starts_with("class ") || one.name == "a b"));
 }
 
 TEST_CASE("deberta session: an answer in slices is the answer of one call, to the last bit", "[viewer][law]") {

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
-#include <nlohmann/json.hpp>
-#include <numeric>
 #include <utility>
 
 #include "viewer/data/polling_operations.h"
@@ -15,7 +12,7 @@ namespace locus {
 namespace {
 
 constexpr Index kWords = 10;
-constexpr std::size_t kClasses = 10;
+constexpr Index kClasses = 10;
 
 /// The pairs that a mask over tokens or pairs leaves visible; empty where it hides nothing.
 Mask visible_pairs(const ModelInput& input) {
@@ -154,7 +151,8 @@ void DebertaSession::fill(Answer& answer) const {
         fill_attention(answer, input);
     name_tokens(answer, written);
     name_masked(answer, written);
-    if (request.decoder) fill_classes(answer);
+    if (request.decoder && deberta_.classifier())
+        answer.decoder.classes = classes_in(answer.trace, 0, class_names(checkpoint()), answer.labels, kClasses);
 }
 
 void DebertaSession::name_tokens(Answer& answer, const ModelInput& input) const {
@@ -229,48 +227,6 @@ void DebertaSession::fill_decoder(Answer& answer, const ModelInput& input) const
         decoder.masks.push_back({static_cast<Index>(input.mask_positions[static_cast<Index>(2 * n + 1)]),
                                  with.empty() ? std::vector<Word>() : with[n], alone[n],
                                  biased.empty() ? std::vector<Word>() : biased[n]});
-}
-
-void DebertaSession::fill_classes(Answer& answer) const {
-    if (!deberta_.classifier()) return;
-    const nlohmann::json names = nlohmann::json::parse(checkpoint().config_json).value("id2label", nlohmann::json());
-    const auto class_name = [&](Index c) {
-        const auto known = names.is_object() ? names.find(std::to_string(c)) : names.end();
-        if (known == names.end() || !known->is_string()) return "class " + std::to_string(c);
-        std::string name = known->get<std::string>();
-        std::replace_if(
-            name.begin(), name.end(), [](unsigned char byte) { return byte < 32; }, ' ');
-        return name;
-    };
-    /// One distribution: names, and the logits that it is the softmax of.
-    const auto add = [&](std::string of, const RowVector<double>& logits, const auto& name) {
-        Classes classes{std::move(of), {}, static_cast<std::size_t>(logits.size())};
-        const RowVector<double> weight = (logits.array() - logits.maxCoeff()).exp();
-        std::vector<Index> order(classes.count);
-        std::iota(order.begin(), order.end(), Index(0));
-        // Weights may hold NaN, which has no place in an order.
-        const auto rank = [&](Index n) {
-            return std::isnan(logits[n]) ? -std::numeric_limits<double>::infinity() : logits[n];
-        };
-        const auto shown = order.begin() + static_cast<std::ptrdiff_t>(std::min(kClasses, classes.count));
-        std::partial_sort(order.begin(), shown, order.end(),
-                          [&](Index a, Index b) { return rank(a) != rank(b) ? rank(a) > rank(b) : a < b; });
-        for (auto n = order.begin(); n != shown; ++n)
-            classes.best.push_back({name(*n), logits[*n], weight[*n] / weight.sum()});
-        answer.decoder.classes.push_back(std::move(classes));
-    };
-    const auto token = [&](Index t) { return answer.labels[static_cast<std::size_t>(t)]; };
-    if (const Stage* stage = answer.trace.find("classifier.logits"))
-        add("", stage->as<float>().rows().row(0).cast<double>(), class_name);
-    const Stage* stage = answer.trace.find("classifier.token_logits");
-    if (!stage) return;
-    const Matrix<double> logits = stage->as<float>().matrix(0).cast<double>();  // [T,C]
-    if (deberta_.classifier()->finds_answers()) {
-        add("begins", logits.col(0).transpose(), token);
-        add("ends", logits.col(1).transpose(), token);
-        return;
-    }
-    for (Index t = 0; t < logits.rows(); ++t) add(token(t), logits.row(t), class_name);
 }
 
 std::vector<std::vector<Word>> DebertaSession::words_with_biased_input(const ModelInput& input,

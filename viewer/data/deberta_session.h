@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/attention/disentangled.h"
+#include "core/io/classes.h"
 #include "viewer/data/comparison.h"
 #include "viewer/data/deberta_steps.h"
 #include "viewer/data/mistake_source.h"
@@ -44,23 +45,12 @@ struct MaskWords {
     std::vector<Word> with_decoder, last_layer, at_input;
 };
 
-/// What a fine-tuned model says of the text, of one token, or of where an answer begins or ends; likeliest first.
-struct Classes {
-    std::string of;  // a token as a person reads it, "begins" or "ends"; empty: the whole text
-    struct One {
-        std::string name;  // by id2label of config.json, or a token
-        double logit = 0, share = 0;
-    };
-    std::vector<One> best;  // ten at most
-    std::size_t count = 0;  // of all
-};
-
 struct DecoderAnswer {
     std::string unavailable;         // one sentence where the model has no decoder; the rest is then empty
     Matrix<float> absolute, hidden;  // I times its strength and H, [T,D]
     std::vector<MaskWords> masks;
     std::string no_words;          // one sentence where there is no head or no [MASK]
-    std::vector<Classes> classes;  // of a fine-tuned model
+    std::vector<Classes> classes;  // of a fine-tuned model: ten at most of the text, of a token, of an answer's ends
 };
 
 /// Every head of every layer: heads of layer 0 first.
@@ -137,8 +127,6 @@ private:
     void name_masked(Answer& answer, const ModelInput& written) const;
     void mask_tokens(ModelInput& input, const std::vector<Index>& positions) const;
     void fill_decoder(Answer& answer, const ModelInput& input) const;
-    /// From classifier.* of the trace; tokens have their labels already.
-    void fill_classes(Answer& answer) const;
     std::vector<std::vector<Word>> words_at_masks(const Trace& trace) const;
     std::vector<std::vector<Word>> words_with_biased_input(const ModelInput& input, DebertaOptions options) const;
     CompareAnswer compare(const Request& request) const;

@@ -29,7 +29,7 @@ configure_file(core/cli/package/locus.pc.in locus.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/locus.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
 
 # The programs stand in a folder of their own and look for ../../share/locus; `locus` starts them.
-set(programs locus-view locus-trace locus-check locus-kit locus-fill locus-train locus-tokens locus-rope locus-text)
+set(programs locus-view locus-trace locus-check locus-kit locus-fill locus-classify locus-train locus-tokens locus-rope locus-text)
 install(TARGETS ${programs} RUNTIME DESTINATION lib/locus COMPONENT programs)
 install(PROGRAMS core/cli/package/locus DESTINATION bin COMPONENT programs)
 install(DIRECTORY assets/models assets/corpus DESTINATION share/locus/assets COMPONENT programs)

@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 
 programs, out, version = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-VERBS = ["view", "trace", "check", "kit", "fill", "train", "tokens", "rope", "text"]
+VERBS = ["view", "trace", "check", "kit", "fill", "classify", "train", "tokens", "rope", "text"]
 OPTION = re.compile(r"^  ((?:-\w,)?--?[a-z][\w-]*(?:,--[\w-]+)*)( .*)?$")
 
 

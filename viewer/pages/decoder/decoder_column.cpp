@@ -53,17 +53,15 @@ void DecoderPage::draw_all_words(Scene& scene, SideColumn& column) const {
 
 namespace {
 
-/// Name and share, and below them a bar of that share of the column: names of classes are long.
-void draw_class(const Ui& ui, SideColumn& column, const Classes::One& one) {
+/// Name and probability, and below them a bar of that share of the column: names of classes are long.
+void draw_class(const Ui& ui, SideColumn& column, const ClassScore& one) {
     const Theme& theme = *ui.theme;
     const float y = column.y(), under = y + ui.px(10);
     ui.text_within(column.left(), y, column.width() * 0.78f, one.name, theme.text);
-    ui.text(column.right(), y, fixed(one.share, 3), theme.text, Face::mono, Align::right);
+    ui.text(column.right(), y, fixed(one.probability, 3), theme.text, Face::mono, Align::right);
     ui.fill({column.left(), under, column.right(), under + ui.px(3)}, faded(theme.c2c, 0.2f));
-    if (one.share > 0)
-        ui.fill(
-            {column.left(), under, column.left() + column.width() * static_cast<float>(one.share), under + ui.px(3)},
-            theme.c2c);
+    const float width = column.width() * static_cast<float>(one.probability);
+    if (width > 0) ui.fill({column.left(), under, column.left() + width, under + ui.px(3)}, theme.c2c);
     column.skip(28);
 }
 
@@ -73,36 +71,42 @@ void draw_class(const Ui& ui, SideColumn& column, const Classes::One& one) {
 void DecoderPage::draw_classes(const Scene& scene, SideColumn& column) const {
     const std::vector<Classes>& classes = scene.answer->decoder.classes;
     if (classes.empty()) return;
-    const bool of_tokens = !classes.front().of.empty() && classes.front().of != "begins";
+    using Of = Classes::Of;
+    const bool of_tokens = classes.front().of == Of::token, of_text = classes.front().of == Of::text;
     if (of_tokens) column.heading("What is each token?", "probability");
     for (const Classes& each : classes) {
+        const ClassScore& best = each.best.front();
         if (of_tokens) {
-            const Classes::One& best = each.best.front();
-            scene.ui.note(("decoder/class of " + each.of).c_str(), best.share);
-            column.row(scene.ui.cut(each.of, column.width() * 0.4f),
-                       scene.ui.cut(best.name, column.width() * 0.35f) + "  " + fixed(best.share, 3));
+            const std::string& token = scene.answer->labels[static_cast<std::size_t>(each.token)];
+            scene.ui.note(("decoder/class of " + token).c_str(), best.probability);
+            column.row(scene.ui.cut(token, column.width() * 0.4f),
+                       scene.ui.cut(best.name, column.width() * 0.35f) + "  " + fixed(best.probability, 3));
             continue;
         }
-        if (each.count == 1) {  // a score, as a reranker gives it
-            column.heading("What is this text?");
-            column.row("score", fixed(each.best.front().logit, 4), true);
+        const std::string end = of_text ? "" : each.of == Of::begin ? "begins" : "ends";
+        if (of_text && (each.count == 1 || std::isnan(best.probability))) {  // scores, as a reranker gives one
+            column.heading("What is this text?", std::isnan(best.probability) ? "" : "and its sigmoid");
+            for (const ClassScore& one : each.best)
+                column.row(each.count == 1 ? "score" : one.name,
+                           fixed(one.logit, 4) + (std::isnan(one.probability) ? "" : "  " + fixed(one.probability, 3)),
+                           true);
             continue;
         }
-        const std::size_t shown = std::min<std::size_t>(each.best.size(), each.of.empty() ? 10 : 5);
-        column.heading(each.of.empty() ? "What is this text?" : "Where the answer " + each.of,
-                       shown < each.count ? "best " + std::to_string(shown) : "probability");
+        const std::size_t shown = std::min<std::size_t>(each.best.size(), of_text ? 10 : 5);
+        column.heading(of_text ? "What is this text?" : "Where the answer " + end,
+                       static_cast<Index>(shown) < each.count ? "best " + std::to_string(shown) : "probability");
         for (std::size_t n = 0; n < shown; ++n) {
-            const Classes::One& one = each.best[n];
-            scene.ui.note(("decoder/class " + each.of + one.name).c_str(), one.share);
+            const ClassScore& one = each.best[n];
+            scene.ui.note(("decoder/class " + end + one.name).c_str(), one.probability);
             draw_class(scene.ui, column, one);
         }
         column.skip(8);
     }
     if (of_tokens) column.skip(6);
-    column.sentence(of_tokens ? "Softmax of classifier.token_logits, each token by itself."
-                    : classes.front().of.empty()
-                        ? "The classes are read off token 0 of the last layer: classifier.pooled, classifier.logits."
-                        : "Softmax of classifier.token_logits over the tokens.");
+    column.sentence(of_tokens ? "Of classifier.token_logits, each token by itself."
+                    : of_text ? "Read off token 0 of the last layer: classifier.pooled, classifier.logits. [SEP] "
+                                "between two texts lets the model judge them together."
+                              : "Softmax of classifier.token_logits over the tokens.");
     column.rule();
 }
 
