@@ -285,4 +285,70 @@ TEST_CASE("whole folder: a reader always finds files of one moment", "[folder]")
     CHECK(read_bytes(model / "b.txt") == "39");
 }
 
+TEST_CASE("new folder: what is filled gets the name, and what a killed program left goes", "[folder]") {
+    const TemporaryFolder folder;
+    const fs::path kit = folder / "above/kit";
+    CHECK(status_of_child([&] {
+              write_new_folder(kit, [](const fs::path& draft) {
+                  write_bytes(draft / "half.txt", "half");
+                  ::_exit(7);
+              });
+          }) == 7);
+    CHECK(names_in(folder / "above").size() == 1);  // what the child could not clear away
+    CHECK(!fs::exists(kit));
+    write_new_folder(kit, [](const fs::path& draft) {
+        fs::create_directory(draft / "inside");
+        write_bytes(draft / "inside/a.txt", "new a");
+    });
+    CHECK(names_in(folder / "above") == Names{"kit"});
+    CHECK(read_bytes(kit / "inside/a.txt") == "new a");
+    // A folder that is empty is as good as none; one that holds something stays.
+    fs::create_directory(folder / "empty");
+    write_new_folder(folder / "empty/", [](const fs::path& draft) { write_bytes(draft / "a.txt", "new a"); });
+    CHECK(names_in(folder / "empty") == Names{"a.txt"});
+    CHECK_THAT(refusal([&] { write_new_folder(kit, [](const fs::path&) {}); }), Contains("kit: cannot be written"));
+    CHECK(read_bytes(kit / "inside/a.txt") == "new a");
+    CHECK(names_in(folder / "above") == Names{"kit"});
+}
+
+TEST_CASE("new folder: an error inside names the place that was wanted, and nothing stays", "[folder][bad]") {
+    const TemporaryFolder folder;
+    const fs::path kit = folder / "above/kit";
+    const auto refused = [&](const std::function<void(const fs::path&)>& fill) {
+        return refusal([&] { write_new_folder(kit, fill); });
+    };
+    CHECK(refused([](const fs::path& draft) {
+              throw Error(Fault::unreadable, (draft / "a.txt").string() + ": full");
+          }) == (kit / "a.txt").string() + ": full");
+    CHECK(refused([](const fs::path&) { throw Error(Fault::unreadable, "no folder is named"); }) ==
+          "no folder is named");
+    CHECK_THAT(refused([](const fs::path& draft) { fs::create_directories(draft / std::string(300, 'x')); }),
+               Contains("kit: cannot be written: File name too long"));
+    CHECK(folder.count() == 0);
+}
+
+TEST_CASE("whole folder: an old one that had stepped aside returns to its name", "[folder]") {
+    // As a program leaves it that was killed where two folders cannot change places in one step.
+    const auto gone = std::to_string([] {
+        const ::pid_t child = ::fork();
+        if (child == 0) ::_exit(0);
+        ::waitpid(child, nullptr, 0);
+        return child;
+    }());
+    const TemporaryFolder folder;
+    const fs::path model = folder / "model", aside = folder / (".model.old-" + gone);
+    fs::create_directory(aside);
+    write_bytes(aside / "a.txt", "old a");
+    tidy_atomic_folder(model);
+    CHECK(names_in(folder.path()) == Names{"model"});
+    CHECK(read_bytes(model / "a.txt") == "old a");
+    // Killed one step later, the new one is there already; folders of the old one are the user's and go over to it.
+    fs::create_directories(aside / "looks");
+    write_bytes(aside / "a.txt", "older a");
+    tidy_atomic_folder(model);
+    CHECK(names_in(folder.path()) == Names{"model"});
+    CHECK(names_in(model) == Names{"a.txt", "looks"});
+    CHECK(read_bytes(model / "a.txt") == "old a");
+}
+
 }  // namespace locus::test::test_atomic_folder
