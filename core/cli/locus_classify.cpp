@@ -147,8 +147,8 @@ std::string as_table(const std::vector<Classes>& all, const Opened& opened, cons
 std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
 
 int classify_text(const cli::Command& program, const Options& options, const Opened& opened) {
-    const ModelInput input =
-        input_of_texts({cli::readable_text(program, options.text)}, *opened.tokenizer, opened.family);
+    const ModelInput input = input_of_texts({cli::readable_text(program, options.text)}, *opened.tokenizer,
+                                            opened.family, token_types_for(opened.checkpoint, opened.family));
     const std::vector<Classes> all = classify(program, options, opened, input);
     std::cout << (options.json ? dumped(as_json(all, opened, input)) + "\n" : as_table(all, opened, input));
     return 0;

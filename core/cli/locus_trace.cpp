@@ -170,8 +170,8 @@ Result forward(const cli::Command& program, const Options& options) {
     // Double precision is asked for to have exact numbers.
     const bool fast = !options.reference && options.precision == "f32";
     const auto model = open_model_of<Scalar>(checkpoint, compute, fast ? ForwardPath::fast : ForwardPath::reference);
-    const PreparedInput prepared =
-        prepare_input(options.request, checkpoint.folder, model->family(), model->input_names());
+    const PreparedInput prepared = prepare_input(options.request, checkpoint.folder, model->family(),
+                                                 model->input_names(), token_types_for(checkpoint, model->family()));
     if (!prepared.ignored.empty())
         cli::say(program, options.request.input_file + ": not used by this family: " + join(prepared.ignored, ", "));
     if (options.request.segment > 0) check_memory(*model, prepared.segments, parse_dialect(options.dialect));

@@ -150,7 +150,7 @@ void join_behind_masks(Tokens& tokens, const std::string& text, const Tokenizer&
             tokens.pieces.erase(tokens.pieces.begin() + mark);
             tokens.special.erase(tokens.special.begin() + mark);
             tokens.behind.erase(tokens.behind.begin() + mark);
-            if (!tokens.types.empty()) tokens.types.erase(tokens.types.begin() + mark);
+            tokens.types.erase(tokens.types.begin() + mark);
         }
         at = text.find(mask, behind);
     }
@@ -184,18 +184,21 @@ Tokens encode_text(const std::string& text, const Tokenizer& tokenizer, Family f
     return tokens;
 }
 
-ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer& tokenizer, Family family) {
+TokenTypes token_types_for(const Checkpoint& checkpoint, Family family) {
+    const bool fine_tuned = family == Family::xlnet && checkpoint.weights->shape("logits_proj.weight");
+    return fine_tuned ? TokenTypes::always : TokenTypes::of_pairs;
+}
+
+ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer& tokenizer, Family family,
+                          TokenTypes types) {
     std::vector<Tokens> encoded;
-    std::size_t longest = 0, pairs = 0;
+    std::size_t longest = 0;
+    bool typed = types == TokenTypes::always;
     for (const std::string& text : texts) {
         encoded.push_back(encode_text(text, tokenizer, family));
         longest = std::max(longest, encoded.back().ids.size());
-        pairs += !encoded.back().types.empty();
+        typed = typed || encoded.back().pair;
     }
-    // Without types XLNet adds no term for them; a zero is a type of its own there.
-    LOCUS_CHECK(family != Family::xlnet || pairs == 0 || pairs == texts.size(),
-                std::to_string(pairs) + " of " + std::to_string(texts.size()) +
-                    " texts are pairs with a [SEP], expected all or none for an xlnet");
     for (const Tokens& tokens : encoded)
         LOCUS_CHECK(tokens.ids.size() == longest || tokenizer.pad_id(),
                     "the texts have " + std::to_string(tokens.ids.size()) + " and " + std::to_string(longest) +
@@ -204,7 +207,7 @@ ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer
     ModelInput input;
     input.tokens = IndexTensor(shape);
     IndexTensor mask(shape);
-    if (pairs > 0) input.token_types = IndexTensor(shape);
+    if (typed) input.token_types = IndexTensor(shape);
     const std::int64_t type_of_padding = family == Family::xlnet ? 3 : 0;
     bool padded = false;
     for (std::size_t b = 0; b < encoded.size(); ++b) {
@@ -215,8 +218,7 @@ ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer
             const auto at = static_cast<Index>(b * longest + t);
             input.tokens[at] = real ? ids[t - first] : *tokenizer.pad_id();
             mask[at] = real;
-            if (pairs > 0 && !real) input.token_types[at] = type_of_padding;
-            if (real && !encoded[b].types.empty()) input.token_types[at] = encoded[b].types[t - first];
+            if (typed) input.token_types[at] = real ? encoded[b].types[t - first] : type_of_padding;
         }
         padded = padded || pads > 0;
     }
@@ -265,7 +267,7 @@ std::vector<ModelInput> cut_segments(const ModelInput& input, Index length) {
 }
 
 PreparedInput prepare_input(const ModelRequest& request, const std::filesystem::path& folder, Family family,
-                            const std::vector<std::string>& input_names) {
+                            const std::vector<std::string>& input_names, TokenTypes types) {
     const int given = int{!request.texts.empty()} + int{!request.tokens.empty()} + int{!request.input_file.empty()};
     LOCUS_CHECK(given == 1, "expected exactly one of --text, --tokens and --input, found " + std::to_string(given));
     LOCUS_CHECK(request.mask.empty() || !request.tokens.empty(), "--mask goes with --tokens only");
@@ -289,7 +291,7 @@ PreparedInput prepare_input(const ModelRequest& request, const std::filesystem::
     }
     ModelInput input;
     if (!request.texts.empty()) {
-        input = input_of_texts(request.texts, *open_tokenizer(folder), family);
+        input = input_of_texts(request.texts, *open_tokenizer(folder), family, types);
     } else {
         input.tokens = parse_list("--tokens", request.tokens);
         if (!request.mask.empty()) input.mask = parse_list("--mask", request.mask);

@@ -34,17 +34,27 @@ struct PreparedInput {
 /// store opened". Throws Error(usage) for a text without a word.
 Tokens encode_text(const std::string& text, const Tokenizer& tokenizer, Family family);
 
-/// One or several texts, padded to the longest on the side the tokenizer says, with a mask where lengths differ, token
-/// types where texts are pairs, and the places of [MASK]; in XLNet these become targets of the query stream, hidden
-/// from everyone. Throws Error(usage) for empty text, for different lengths where there is no padding token, and for
-/// pairs beside single texts of an XLNet.
-ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer& tokenizer, Family family);
+/// When texts come with token types.  For single texts it matters in XLNet alone: without types it has no segment term
+/// (ef), with those of its tokenizer <cls> is of another segment than the text.
+enum class TokenTypes {
+    of_pairs,  // where a text is a pair
+    always,
+};
+
+/// `always` for an XLNet that was fine-tuned for classes, as transformers does it with the types of its tokenizer.
+TokenTypes token_types_for(const Checkpoint& checkpoint, Family family);
+
+/// One or several texts, padded to the longest on the side the tokenizer says, with a mask where lengths differ and the
+/// places of [MASK]; in XLNet these become targets of the query stream, hidden from everyone.
+/// Throws Error(usage) for empty text, and for different lengths where there is no padding token.
+ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer& tokenizer, Family family,
+                          TokenTypes types = TokenTypes::of_pairs);
 
 /// Input from exactly one of texts, tokens, input_file.  Throws Error(usage) if none or several are given, a list is
 /// not one of whole numbers, the text is empty, or several segments are asked of a family without memory;
 /// Error(unreadable) for a damaged input file; Error(unsupported) for a mask that the family does not use.
 PreparedInput prepare_input(const ModelRequest& request, const std::filesystem::path& folder, Family family,
-                            const std::vector<std::string>& input_names);
+                            const std::vector<std::string>& input_names, TokenTypes types = TokenTypes::of_pairs);
 
 /// Cuts one sample, with its labels, token types and places of [MASK], into segments of `length` tokens; a memory goes
 /// to the first.

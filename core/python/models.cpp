@@ -61,7 +61,8 @@ Pass compute(const ModelRequest& request, bool cut, const std::string& stages, D
     checkpoint.weights = interruptible(checkpoint.weights, stop, layers);
     const auto model =
         open_model_of<Scalar>(checkpoint, cpu_operations<Scalar>(), fast ? ForwardPath::fast : ForwardPath::reference);
-    const PreparedInput prepared = prepare_input(request, checkpoint.folder, model->family(), model->input_names());
+    const PreparedInput prepared = prepare_input(request, checkpoint.folder, model->family(), model->input_names(),
+                                                 token_types_for(checkpoint, model->family()));
     if (cut) check_memory(*model, prepared.segments, dialect);
     Pass pass;
     pass.trace = model->forward(prepared.segments, dialect, stages.empty() ? StageFilter() : StageFilter(stages));

@@ -82,12 +82,25 @@ TEST_CASE("classify: a pair of texts, its classes by their names, in every famil
             CHECK(one["name"] == names["id2label"][std::to_string(id)]);
         }
         // The two texts are not the one that they would be without the separator.
-        CHECK(classified(model, "a man plays the guitar. somebody makes music.")["classes"] != classes);
+        const std::string one = "a man plays the guitar. somebody makes music.";
+        const Json of_one = classified(model, one)["classes"];
+        CHECK(of_one != classes);
+        const std::vector<double> logits_of_one = traced(model, one, "classifier.logits");
+        for (const Json& each : of_one) CHECK(each["logit"] == logits_of_one.at(each["id"].get<std::size_t>()));
         CHECK(classified(model, kPair, {"--top", "1"})["classes"].size() == 1);
         const Outcome table = run("locus-classify", {"--model", model, kPair});
         CHECK_THAT(table.out, Contains("probability\n  " + classes[0]["name"].get<std::string>()));
         CHECK_THAT(table.out, Contains("\u2588"));
     }
+}
+
+TEST_CASE("classify: an XLNet that was fine-tuned reads a single text with token types", "[cli]") {
+    const TemporaryFolder folder;
+    const auto status = [](const std::string& model) {
+        return run("locus-trace", {"--model", model, "--text", "a store", "--stages", "layer.0.ef"}).status;
+    };
+    CHECK(status(with_head(folder.path(), "tiny-xlnet", 128, 3)) == 0);
+    CHECK(status("tiny-xlnet") == 2);  // without types there is no ef
 }
 
 TEST_CASE("classify: several labels, one score and a regression are no softmax", "[cli]") {

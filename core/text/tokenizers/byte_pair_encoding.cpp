@@ -187,7 +187,7 @@ FrameDefaults frame_of(const Vocabulary& vocabulary, const TokenizerFiles& files
     if (files.tokenizer_class() == "GPT2Tokenizer") {
         const std::string end = "<|endoftext|>";
         defaults.roles = {{"unk_token", end}, {"bos_token", end}, {"eos_token", end}};
-        defaults.front = defaults.behind = {};
+        defaults.single = {{kFirstText}};
         defaults.pair = {};
         return defaults;
     }

@@ -1,5 +1,6 @@
 #include "core/text/tokenizers/json_tokenizer.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
@@ -151,9 +152,16 @@ std::int64_t read_type(const JsonFields& json) {
     return type.get<std::int64_t>();
 }
 
+/// A special token of a template, which may stand for several, each with the type that is said for them.
+void add_template_tokens(const JsonFields& json, const JsonFields& step, std::vector<FrameStep>& steps) {
+    const JsonFields named = step.child("SpecialToken");
+    for (const SpecialToken& token : read_template_token(json.child("special_tokens"), named.text("id")))
+        steps.push_back({token, false, read_type(named)});
+}
+
 /// What a template makes of two texts, each of which stands in it once.
-std::vector<PairStep> read_pair_template(const JsonFields& json) {
-    std::vector<PairStep> steps;
+std::vector<FrameStep> read_pair_template(const JsonFields& json) {
+    std::vector<FrameStep> steps;
     std::size_t firsts = 0, seconds = 0;
     if (!json.find("pair")) return steps;
     for (const JsonFields& step : json.list("pair")) {
@@ -164,9 +172,7 @@ std::vector<PairStep> read_pair_template(const JsonFields& json) {
             steps.push_back({std::nullopt, second, read_type(text)});
             continue;
         }
-        const JsonFields named = step.child("SpecialToken");
-        for (const SpecialToken& token : read_template_token(json.child("special_tokens"), named.text("id")))
-            steps.push_back({token, false, read_type(named)});
+        add_template_tokens(json, step, steps);
     }
     if (firsts != 1 || seconds != 1) json.throw_unreadable("pair", "the texts A and B once");
     return steps;
@@ -176,14 +182,13 @@ JsonFrame read_template(const JsonFields& json) {
     JsonFrame frame;
     bool behind = false;
     for (const JsonFields& step : json.list("single")) {
-        if (step.find("Sequence")) {
-            if (behind || step.child("Sequence").text("id") != "A") json.throw_unreadable("single", "the text A once");
-            behind = true;
+        if (!step.find("Sequence")) {
+            add_template_tokens(json, step, behind ? frame.behind : frame.front);
             continue;
         }
-        const std::string name = step.child("SpecialToken").text("id");
-        for (const SpecialToken& token : read_template_token(json.child("special_tokens"), name))
-            (behind ? frame.behind : frame.front).push_back(token);
+        if (behind || step.child("Sequence").text("id") != "A") json.throw_unreadable("single", "the text A once");
+        behind = true;
+        frame.type = read_type(step.child("Sequence"));
     }
     if (!behind) json.throw_unreadable("single", "the text A once");
     frame.pair = read_pair_template(json);
@@ -197,6 +202,7 @@ JsonFrame read_sequence(const JsonFields& json) {
         JsonFrame outer = read_processor(one);
         frame.front.insert(frame.front.begin(), outer.front.begin(), outer.front.end());
         frame.behind.insert(frame.behind.end(), outer.behind.begin(), outer.behind.end());
+        frame.type = std::max(frame.type, outer.type);
         forms += !outer.pair.empty();
         if (!outer.pair.empty()) frame.pair = std::move(outer.pair);
     }
@@ -204,14 +210,13 @@ JsonFrame read_sequence(const JsonFields& json) {
     return frame;
 }
 
-}  // namespace
-
-namespace {
-
 /// [CLS] text [SEP]; of two texts BERT gives the second the type 1, RoBERTa two separators in front of it.
 JsonFrame read_cls_and_sep(const JsonFields& json, bool roberta) {
     const SpecialToken cls = read_pair(json, "cls"), sep = read_pair(json, "sep");
-    JsonFrame frame{{cls}, {sep}, {{cls}, {std::nullopt, false}, {sep}}};
+    JsonFrame frame;
+    frame.front = {{cls}};
+    frame.behind = {{sep}};
+    frame.pair = {{cls}, {}, {sep}};
     if (roberta) frame.pair.push_back({sep});
     const std::int64_t type = roberta ? 0 : 1;
     frame.pair.push_back({std::nullopt, true, type});
@@ -337,8 +342,9 @@ std::unique_ptr<Tokenizer> open_tokenizer_json(const TokenizerFiles& files) {
     const SpecialTokens added = read_added_tokens(json, frame, *cutter);
     if (json.find("post_processor")) {
         const JsonFrame around = read_processor(json.child("post_processor"));
-        frame.front = around.front;
-        frame.behind = around.behind;
+        frame.single = around.front;
+        frame.single.push_back({std::nullopt, false, around.type});
+        frame.single.insert(frame.single.end(), around.behind.begin(), around.behind.end());
         frame.pair = around.pair;
     }
     frame.mask = id_of_role(files, "mask_token", added, *cutter, {"[MASK]", "<mask>"});

@@ -21,8 +21,9 @@ std::unique_ptr<PieceModel> read_piece_model(const JsonFields& json);
 
 /// What the post-processor puts around a single text, and makes of two.
 struct JsonFrame {
-    std::vector<SpecialToken> front, behind;
-    std::vector<PairStep> pair;  // empty where it says nothing of two texts
+    std::vector<FrameStep> front, behind;
+    std::int64_t type = 0;        // of the single text's tokens
+    std::vector<FrameStep> pair;  // empty where it says nothing of two texts
 };
 
 /// Reads Sequence, TemplateProcessing, BertProcessing, RobertaProcessing and ByteLevel (which adds nothing).

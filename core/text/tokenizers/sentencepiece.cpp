@@ -158,7 +158,7 @@ std::unique_ptr<Tokenizer> open_xlnet_sentencepiece(const fs::path& model, const
                       {"mask_token", "<mask>", /*takes_left=*/true},
                       {"bos_token", "<s>"},
                       {"eos_token", "</s>"}};
-    defaults.behind = {"sep_token", "cls_token"};
+    defaults.single = {{kFirstText, 0}, {"sep_token", 0}, {"cls_token", 2}};
     defaults.pair = {{kFirstText, 0}, {"sep_token", 0}, {kSecondText, 1}, {"sep_token", 1}, {"cls_token", 2}};
     defaults.pads_left = true;
     defaults.vocabulary = model.string();

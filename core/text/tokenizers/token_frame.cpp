@@ -16,8 +16,8 @@ const NamedToken* added_token(const TokenizerFiles& files, const std::string& na
     return found;
 }
 
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
+bool contains(const std::vector<FrameDefaults::Part>& parts, const std::string& role) {
+    return std::any_of(parts.begin(), parts.end(), [&](const auto& part) { return part.role == role; });
 }
 
 [[noreturn]] void throw_unreadable(const FrameDefaults& defaults, const std::string& name, const std::string& role) {
@@ -53,7 +53,7 @@ TokenFrame make_frame(const TokenizerFiles& files, const FrameDefaults& defaults
         if (!said) named.token.name = one.name;
         if (!named.flagged) named.token.takes_left = one.takes_left;
         const auto token = complete(named);
-        const bool needed = contains(defaults.front, one.role) || contains(defaults.behind, one.role);
+        const bool needed = contains(defaults.single, one.role);
         if (!token && (said || needed || one.role == "unk_token"))
             throw_unreadable(defaults, named.token.name, one.role);
         if (!token) continue;
@@ -65,19 +65,18 @@ TokenFrame make_frame(const TokenizerFiles& files, const FrameDefaults& defaults
             frame.specials.add(*token);
         else
             throw_unreadable(defaults, one.token.name, "additional_special_tokens");
-    const auto around = [&](const std::vector<std::string>& roles, std::vector<SpecialToken>& tokens) {
-        for (const std::string& role : roles)
+    const auto steps_of = [&](const std::vector<FrameDefaults::Part>& parts) {
+        std::vector<FrameStep> steps;
+        for (const FrameDefaults::Part& part : parts) {
+            FrameStep step{std::nullopt, part.role == kSecondText, part.type};
             for (const auto& [name, token] : placed)
-                if (name == role) tokens.push_back(token);
+                if (name == part.role) step.token = token;
+            steps.push_back(std::move(step));
+        }
+        return steps;
     };
-    around(defaults.front, frame.front);
-    around(defaults.behind, frame.behind);
-    for (const FrameDefaults::Part& part : defaults.pair) {
-        PairStep step{std::nullopt, part.role == kSecondText, part.type};
-        for (const auto& [name, token] : placed)
-            if (name == part.role) step.token = token;
-        frame.pair.push_back(std::move(step));
-    }
+    frame.single = steps_of(defaults.single);
+    frame.pair = steps_of(defaults.pair);
     const std::string side = files.text("padding_side").value_or(defaults.pads_left ? "left" : "right");
     if (side != "left" && side != "right")
         throw Error(Fault::unreadable, (files.folder() / "tokenizer_config.json").string() + ": padding_side is \"" +
@@ -93,8 +92,7 @@ FrameDefaults bert_frame(const std::string& vocabulary) {
                       {"pad_token", "[PAD]"},
                       {"unk_token", "[UNK]"},
                       {"mask_token", "[MASK]"}};
-    defaults.front = {"cls_token"};
-    defaults.behind = {"sep_token"};
+    defaults.single = {{"cls_token"}, {kFirstText}, {"sep_token"}};
     defaults.pair = {{"cls_token", 0}, {kFirstText, 0}, {"sep_token", 0}, {kSecondText, 1}, {"sep_token", 1}};
     defaults.vocabulary = vocabulary;
     return defaults;
@@ -134,20 +132,10 @@ void FramedTokenizer::add_text(const std::string& text, Tokens& tokens) const {
     }
 }
 
-Tokens FramedTokenizer::encode(const std::string& text) const {
+Tokens FramedTokenizer::framed(const std::vector<FrameStep>& steps, const std::string& first,
+                               const std::string& second) const {
     Tokens tokens;
-    for (const SpecialToken& token : frame_.front) add(tokens, token);
-    add_text(text, tokens);
-    for (const SpecialToken& token : frame_.behind) add(tokens, token);
-    return tokens;
-}
-
-Tokens FramedTokenizer::encode_pair(const std::string& first, const std::string& second) const {
-    if (frame_.pair.empty())
-        throw Error(Fault::unsupported,
-                    "this tokenizer has no form for two texts; give token ids with --tokens or --input instead");
-    Tokens tokens;
-    for (const PairStep& step : frame_.pair) {
+    for (const FrameStep& step : steps) {
         if (step.token)
             add(tokens, *step.token);
         else
@@ -157,9 +145,27 @@ Tokens FramedTokenizer::encode_pair(const std::string& first, const std::string&
     return tokens;
 }
 
+Tokens FramedTokenizer::encode(const std::string& text) const { return framed(frame_.single, text, ""); }
+
+Tokens FramedTokenizer::encode_pair(const std::string& first, const std::string& second) const {
+    if (frame_.pair.empty())
+        throw Error(Fault::unsupported,
+                    "this tokenizer has no form for two texts; give token ids with --tokens or --input instead");
+    Tokens tokens = framed(frame_.pair, first, second);
+    tokens.pair = true;
+    return tokens;
+}
+
+std::pair<std::size_t, std::size_t> FramedTokenizer::frame() const {
+    const auto is_text = [](const FrameStep& step) { return !step.token; };
+    const auto text = std::find_if(frame_.single.begin(), frame_.single.end(), is_text);
+    return {static_cast<std::size_t>(text - frame_.single.begin()),
+            static_cast<std::size_t>(frame_.single.end() - text) - 1};
+}
+
 std::optional<std::int64_t> FramedTokenizer::separator_id() const {
     bool behind_text = false;
-    for (const PairStep& step : frame_.pair) {
+    for (const FrameStep& step : frame_.pair) {
         if (step.token && behind_text) return step.token->id;
         behind_text = behind_text || !step.token;
     }

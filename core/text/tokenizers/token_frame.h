@@ -14,8 +14,8 @@
 
 namespace locus {
 
-/// One step of what a model reads of two texts: a special token, or one of the texts where there is none.
-struct PairStep {
+/// One step of what a model reads of one or two texts: a special token, or a text where there is none.
+struct FrameStep {
     std::optional<SpecialToken> token;
     bool second = false;    // which text
     std::int64_t type = 0;  // token type of the token, or of the text's tokens
@@ -23,8 +23,8 @@ struct PairStep {
 
 struct TokenFrame {
     SpecialTokens specials;
-    std::vector<SpecialToken> front, behind;  // around every text
-    std::vector<PairStep> pair;               // empty where the tokenizer has no form for two texts
+    std::vector<FrameStep> single = {FrameStep()};  // the text, and what stands around it
+    std::vector<FrameStep> pair;                    // empty where the tokenizer has no form for two texts
     std::optional<std::int64_t> mask, pad;
     std::optional<SpecialToken> unknown;
     bool pads_left = false;
@@ -38,12 +38,11 @@ struct FrameDefaults {
         bool takes_left = false;  // with the white space before it, unless a file says otherwise
     };
     std::vector<Role> roles;
-    std::vector<std::string> front, behind;  // roles around every text: {"cls_token"}, {"sep_token"}
     struct Part {
         std::string role;  // or kFirstText, kSecondText
         std::int64_t type = 0;
     };
-    std::vector<Part> pair;  // what two texts become; empty where a kind has no form for them
+    std::vector<Part> single, pair;  // what a text and two texts become; no pair where a kind has no form for two
     bool pads_left = false;
     std::string vocabulary;  // the file to name when a token has no id
 };
@@ -79,9 +78,10 @@ public:
     std::optional<std::int64_t> pad_id() const override { return frame_.pad; }
     std::optional<std::int64_t> separator_id() const override;
     bool pads_left() const override { return frame_.pads_left; }
-    std::pair<std::size_t, std::size_t> frame() const override { return {frame_.front.size(), frame_.behind.size()}; }
+    std::pair<std::size_t, std::size_t> frame() const override;
 
 private:
+    Tokens framed(const std::vector<FrameStep>& steps, const std::string& first, const std::string& second) const;
     /// Adds the tokens of a text, without those around it.
     void add_text(const std::string& text, Tokens& tokens) const;
 

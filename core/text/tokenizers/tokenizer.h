@@ -15,7 +15,8 @@ struct Tokens {
     std::vector<std::string> pieces;  // one per id; "▁" or "Ġ" marks the start of a word, "##" a piece inside one
     std::vector<bool> special;        // [CLS], [SEP], [MASK], ...
     std::vector<std::string> behind;  // the word that "[UNK]" stands for, where the piece does not say it; else empty
-    std::vector<std::int64_t> types;  // of encode_pair: 0 for the first text, 1 for the second, 2 for XLNet's <cls>
+    bool pair = false;                // two texts, of encode_pair
+    std::vector<std::int64_t> types;  // one per id: 0 for the first text, 1 for a second, 2 for XLNet's <cls>
 
     /// The piece, or the word behind it.
     const std::string& text(std::size_t n) const { return behind[n].empty() ? pieces[n] : behind[n]; }

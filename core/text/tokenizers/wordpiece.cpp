@@ -233,7 +233,7 @@ std::unique_ptr<Tokenizer> open_word_tokenizer(const TokenizerFiles& files) {
     defaults.roles = {{"unk_token", "<unk>"}, {"eos_token", "<eos>"}};
     for (const char* role : {"pad_token", "mask_token"})
         if (const NamedToken* named = files.role(role)) defaults.roles.push_back({role, named->token.name});
-    defaults.front = {"eos_token"};
+    defaults.single = {{"eos_token"}, {kFirstText}};
     defaults.vocabulary = file.string();
     TokenFrame frame = make_frame(files, defaults, [&](const std::string& name) { return vocabulary.find(name); });
     const bool lower = files.flag("lower_case").value_or(files.flag("do_lower_case").value_or(false));

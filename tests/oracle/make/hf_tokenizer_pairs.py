@@ -2,9 +2,9 @@
 
   python hf_tokenizer_pairs.py --tokenizers ../tokenizers
 
-Writes pairs.json, a list of {"first", "second", "ids", "types"}, into every folder of a tokenizer that knows pairs, and
-json_parts/pairs.json, a list of {"name", "post_processor", "cases"}: what a tokenizer.json may say of pairs, each put into
-wordpiece_fast/tokenizer.json.
+Writes pairs.json, a list of {"first", "second" (null: one text alone), "ids", "types"}, into every folder of a tokenizer
+that knows pairs, and json_parts/pairs.json, a list of {"name", "post_processor", "cases"}: what a tokenizer.json may say
+of pairs, each put into wordpiece_fast/tokenizer.json.
 """
 import argparse
 import json
@@ -20,7 +20,7 @@ from hf_tokenizers import write_list
 transformers.logging.set_verbosity_error()
 PAIRS = [("A man plays the guitar.", "Somebody makes music."), ("who opened the store?", "A new store opened beside the new mall."),
          ("the {mask} is red.", "it is not {mask}"), ("a", "b"), ("Café déjà vu", "발 없는 말이 천리 간다."), ("我喜欢", "学习 12,000"),
-         ("  blanks around  ", " and here "), ("ends in a digit 3,", "4, begins with one"), ("", "nothing first"), ("nothing second", " ")]  # "" is no second text to the fast ones
+         ("  blanks around  ", " and here "), ("ends in a digit 3,", "4, begins with one"), ("", "nothing first"), ("nothing second", " "), ("one alone", None)]  # "" is no second text to the fast ones
 SLOW = {"spm": DebertaV2Tokenizer, "bpe": DebertaTokenizer, "wordpiece": BertTokenizer, "roberta": RobertaTokenizer, "xlnet": XLNetTokenizer}
 FAST = {"spm_fast": DebertaV2TokenizerFast, "bpe_fast": DebertaTokenizerFast, "wordpiece_fast": BertTokenizerFast}
 
@@ -28,7 +28,7 @@ FAST = {"spm_fast": DebertaV2TokenizerFast, "bpe_fast": DebertaTokenizerFast, "w
 def rows_of(encode, mask):
     rows = []
     for first, second in PAIRS:
-        first, second = first.format(mask=mask), second.format(mask=mask)
+        first, second = first.format(mask=mask), second and second.format(mask=mask)
         ids, types = encode(first, second)
         assert len(ids) == len(types)
         rows.append({"first": first, "second": second, "ids": ids, "types": types})
@@ -70,7 +70,7 @@ def main():
         again = Tokenizer.from_str(tokenizer.to_str())
 
         def encode(first, second):
-            made = again.encode(first, second)
+            made = again.encode(first) if second is None else again.encode(first, second)
             return made.ids, made.type_ids
         parts.append({"name": name, "post_processor": json.loads(tokenizer.to_str())["post_processor"], "cases": rows_of(encode, "[MASK]")})
     write_list(os.path.join(folder, "json_parts", "pairs.json"), parts)

@@ -134,11 +134,18 @@ TEST_CASE("request: pairs of texts under XLNet's names", "[request]") {
     REQUIRE(padded.length() == 7);
     CHECK(std::vector<std::int64_t>(padded.token_types.data(), padded.token_types.data() + 7) ==
           Numbers{3, 3, 0, 0, 1, 1, 2});
-    CHECK(refusal(
-              [&] {
-                  read({"a [SEP] store", "a store"});
-              },
-              Fault::usage) == "1 of 2 texts are pairs with a [SEP], expected all or none for an xlnet");
+    // A single text beside a pair has the types of its tokenizer, and alone it has them where the model was fine-tuned.
+    const Numbers of_both = {0, 0, 1, 1, 2, 3, 0, 0, 0, 2};
+    CHECK(values(read({"a [SEP] store", "a store"}).token_types) == of_both);
+    CHECK(read({"a store"}).token_types.empty());
+    CHECK(values(input_of_texts({"a store"}, *tokenizer, Family::xlnet, TokenTypes::always).token_types) ==
+          Numbers{0, 0, 0, 2});
+    const fs::path oracle = fs::path(LOCUS_SOURCE_DIR) / "tests/oracle";
+    CHECK(token_types_for(open_checkpoint(kModels / "tiny-xlnet"), Family::xlnet) == TokenTypes::of_pairs);
+    CHECK(token_types_for(open_checkpoint(oracle / "hf_xlnet_text_classes/model"), Family::xlnet) ==
+          TokenTypes::always);
+    CHECK(token_types_for(open_checkpoint(oracle / "hf_deberta_v2_text_classes/model"), Family::deberta) ==
+          TokenTypes::of_pairs);
     // Words of a Transformer-XL know no pairs.
     CHECK(prepared(of_text("tom [SEP] went"), Family::transformer_xl, "tiny-txl").segments.front().token_types.empty());
 }
