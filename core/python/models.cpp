@@ -1,9 +1,11 @@
 // Forward passes of models in folders, and their words.
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "core/io/classes.h"
 #include "core/io/model_request.h"
 #include "core/io/recorded_inputs.h"
 #include "core/positions/relative_buckets.h"
@@ -95,12 +97,34 @@ Pass run(const std::string& model, const std::vector<std::string>& texts, const 
     return pass;
 }
 
-/// ids, pieces and marks of special tokens, with what the model wants around the text.
-std::tuple<std::vector<std::int64_t>, std::vector<std::string>, std::vector<bool>> tokens_of(const std::string& model,
-                                                                                             const std::string& text) {
+/// ids, pieces, marks of special tokens and token types, with what the model wants around a text or a pair of them.
+std::tuple<std::vector<std::int64_t>, std::vector<std::string>, std::vector<bool>, std::vector<std::int64_t>> tokens_of(
+    const std::string& model, const std::string& text, const std::optional<std::string>& second) {
     const nb::gil_scoped_release released;  // a vocabulary of 250,000 pieces takes half a second
-    const Tokens tokens = open_tokenizer(resolve_model(model))->encode(text);
-    return {tokens.ids, tokens.pieces, tokens.special};
+    const auto tokenizer = open_tokenizer(resolve_model(model));
+    const Tokens tokens = second ? tokenizer->encode_pair(text, *second) : tokenizer->encode(text);
+    return {tokens.ids, tokens.pieces, tokens.special, tokens.types};
+}
+
+using Scores = std::vector<std::tuple<std::string, Index, double, double>>;
+
+/// (what of, position, its classes: name, number, logit, probability) of the stages classifier.* of a pass of one text.
+std::vector<std::tuple<std::string, Index, Scores>> classes_of(const std::string& model, const Pass& pass, Index top) {
+    const Checkpoint checkpoint = open_checkpoint(resolve_model(model));
+    std::vector<std::string> pieces;
+    for (const std::string& piece : pass.pieces.front()) pieces.push_back(display_piece(piece));
+    const char* const names[] = {"text", "token", "begin", "end"};
+    std::vector<std::tuple<std::string, Index, Scores>> all;
+    for (const Classes& each : classes_in(pass.trace, 0, class_names(checkpoint), pieces, top)) {
+        if (each.holds_nan)
+            throw Error(
+                Fault::unreadable,
+                checkpoint.folder.string() + ": the logits of the classes hold NaN, expected numbers to rank them by");
+        Scores scores;
+        for (const ClassScore& one : each.best) scores.emplace_back(one.name, one.number, one.logit, one.probability);
+        all.emplace_back(names[static_cast<int>(each.of)], each.token, std::move(scores));
+    }
+    return all;
 }
 
 using Logits = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -149,7 +173,8 @@ void bind_models(nb::module_& module) {
         .def_ro("warnings", &Pass::warnings);
     module.def("run", run, "model"_a, "texts"_a, "input_file"_a, "segment"_a, "stages"_a, "precision"_a, "dialect"_a,
                "reference"_a, "progress"_a.none());
-    module.def("tokens", tokens_of, "model"_a, "text"_a);
+    module.def("tokens", tokens_of, "model"_a, "text"_a, "second"_a.none());
+    module.def("classes", classes_of, "model"_a, "done"_a, "top"_a);
     module.def("family_of", family_of_folder, "model"_a);
     module.def("relative_index", relative_index, "queries"_a, "keys"_a, "span"_a, "buckets"_a, "max_position"_a,
                "official"_a);

@@ -1,6 +1,8 @@
 """Fine-tuned heads of live models: classes of texts and of tokens, recorded and computed again from the weights."""
 
+import shutil
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -111,3 +113,69 @@ def test_multiple_choice_of_roformer_has_no_classes_of_tokens():
     with locus.recording(model) as trace, torch.no_grad():
         model(input_ids=tokens()[None])
     assert not of_classifier(trace) and trace.check().passed
+
+
+# --- classify: the classes of a folder, without recording ------------------------------------------------------------
+
+TOKENIZERS = Path(__file__).resolve().parents[1] / "oracle" / "tokenizers"
+PAIR = ("A man plays the guitar.", "Somebody makes music.")
+
+
+def saved(make, name, kind, folder, **options):
+    """A fine-tuned model and a tokenizer in one folder, as people have them."""
+    size = {"spm": 6001, "wordpiece": 800, "xlnet": 5000}[kind]
+    model = fine_tuned(make, name, vocab_size=size, **options)
+    model.save_pretrained(folder)
+    for file in (TOKENIZERS / kind).iterdir():
+        if file.name not in ("case.json", "cases.json", "pairs.json", "config.json"):
+            shutil.copy(file, folder)
+    return model
+
+
+@pytest.mark.parametrize("second", [None, PAIR[1]])
+@pytest.mark.parametrize(
+    "make, name, kind",
+    [
+        (deberta_v3, "DebertaV2ForSequenceClassification", "spm"),
+        (roformer, "RoFormerForSequenceClassification", "wordpiece"),
+        (xlnet, "XLNetForSequenceClassification", "xlnet"),
+        (deberta_v3, "DebertaV2ForTokenClassification", "spm"),
+        (deberta_v3, "DebertaV2ForQuestionAnswering", "spm"),
+    ],
+)
+def test_classify_says_what_transformers_says(tmp_path, make, name, kind, second):
+    names = {} if "Question" in name else {"id2label": {0: "no", 1: "maybe", 2: "yes"}}
+    model = saved(make, name, kind, tmp_path, **names)
+    read = locus.tokens(PAIR[0], tmp_path, second)
+    assert max(read.ids) < model.config.vocab_size
+    with torch.no_grad():
+        out = model(input_ids=torch.tensor([read.ids]), token_type_ids=torch.tensor([read.types]))
+    found = locus.classify(PAIR[0] if second is None else f"{PAIR[0]} [SEP] {second}", tmp_path, top=100)
+    if "Question" in name:
+        expected = [out.start_logits[0], out.end_logits[0]]
+        assert [each.of for each in found] == ["begin", "end"]
+    elif "Token" in name:
+        expected = list(out.logits[0])
+        assert [each.position for each in found] == list(range(len(read.ids)))
+    else:
+        expected = [out.logits[0]]
+    assert len(found) == len(expected)
+    for each, logits in zip(found, expected):
+        chances = torch.softmax(logits.double(), 0)
+        assert [one.id for one in each.classes] == torch.argsort(logits, descending=True).tolist()
+        for one in each.classes:
+            assert one.logit == pytest.approx(logits[one.id].item(), abs=2e-5)
+            assert one.probability == pytest.approx(chances[one.id].item(), abs=1e-5)
+            assert not names or one.name == names["id2label"][one.id]
+
+
+def test_classify_with_several_labels_and_a_regression(tmp_path):
+    for kind, problem in (("several", "multi_label_classification"), ("score", None), ("number", "regression")):
+        model = saved(deberta_v3, "DebertaV2ForSequenceClassification", "spm", tmp_path / kind,
+                      problem_type=problem, **({} if kind == "several" else {"num_labels": 1}))
+        with torch.no_grad():
+            logits = model(input_ids=torch.tensor([locus.tokens(PAIR[0], tmp_path / kind).ids])).logits[0]
+        (found,) = locus.classify(PAIR[0], tmp_path / kind)
+        for one in found.classes:
+            expected = torch.sigmoid(logits[one.id]).item() if kind != "number" else float("nan")
+            assert one.probability == pytest.approx(expected, abs=1e-5, nan_ok=True)

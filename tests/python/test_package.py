@@ -251,6 +251,13 @@ def test_fill_and_tokens():
     assert locus.fill("tom went to the", model="tiny-txl")[0].position == 5
     assert len(locus.fill("a [MASK] and a [MASK].", model="tiny-xlnet")) == 2
     assert locus.tokens("a new store opened.").ids == [1, 6, 56, 115, 86, 4, 2]
+    pair = locus.tokens("a new store", second="opened.")
+    assert pair.ids == [1, 6, 56, 115, 2, 86, 4, 2] and pair.types == [0, 0, 0, 0, 0, 1, 1, 1]
+    assert locus.tokens("a", model="tiny-xlnet").types[-2:] == [0, 2]
+    with pytest.raises(locus.UnsupportedError, match="no form for two texts"):
+        locus.tokens("a", model="tiny-txl", second="b")
+    with pytest.raises(locus.UnsupportedError, match="no head of classes"):
+        locus.classify("a new store", "tiny-v3")
 
 
 def test_a_cell_is_replayed_to_the_last_bit():
@@ -617,7 +624,7 @@ def script(*arguments, **options):
 
 def test_programs_are_listed_and_run():
     listed = script().stdout
-    for verb in ("check", "kit", "trace", "fill", "tokens"):
+    for verb in ("check", "kit", "trace", "fill", "classify", "tokens"):
         assert f"locus-{verb}" in listed
     done = script("fill", "the capital of france is [MASK].", "--top", "1", "--json")
     assert done.returncode == 0 and json.loads(done.stdout)["masks"][0]["top"][0]["piece"] == "paris"

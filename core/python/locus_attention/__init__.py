@@ -16,7 +16,7 @@ from . import kit
 from .checking import Diagnosis, Report, check
 from .errors import LocusError, RecordingError, UnreadableError, UnsupportedError, UsageError
 from .explaining import Cell, Explanation, explain
-from .passes import Filled, Guess, Tokens, fill, tokens, trace
+from .passes import Class, Classified, Filled, Guess, Tokens, classify, fill, tokens, trace
 from .recording import recording
 from .science import Ablation, Decomposition, ablate, decompose
 from .tracing import StageInfo, Trace, load
@@ -24,7 +24,8 @@ from .tracing import StageInfo, Trace, load
 __version__ = "0.1.0"
 
 __all__ = [
-    "Ablation", "Cell", "Decomposition", "Diagnosis", "Explanation", "Filled", "Guess", "LocusError", "RecordingError",
-    "Report", "StageInfo", "Tokens", "Trace", "UnreadableError", "UnsupportedError", "UsageError", "ablate", "check",
-    "decompose", "explain", "fill", "kit", "load", "recording", "tokens", "trace",
+    "Ablation", "Cell", "Class", "Classified", "Decomposition", "Diagnosis", "Explanation", "Filled", "Guess",
+    "LocusError", "RecordingError", "Report", "StageInfo", "Tokens", "Trace", "UnreadableError", "UnsupportedError",
+    "UsageError", "ablate", "check", "classify", "decompose", "explain", "fill", "kit", "load", "recording", "tokens",
+    "trace",
 ]

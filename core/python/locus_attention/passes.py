@@ -9,7 +9,7 @@ from typing import Iterator, List, Mapping, NamedTuple, Optional, Sequence, Unio
 import numpy as np
 
 from . import _core
-from .errors import UsageError, whole_number
+from .errors import UnsupportedError, UsageError, whole_number
 from .files import PathLike, save_tensors
 from .progress import shown_progress
 from .tracing import StageInfo, Trace, inputs_from_json
@@ -55,7 +55,7 @@ def trace(
     """Runs a model of a folder and keeps every stage under its name.
 
     model: a Hugging Face folder, or a built-in model: tiny-v3, tiny-roformer, tiny-txl, tiny-xlnet.
-    Exactly one of text (one or several), tokens ([B][T] ids) and inputs (a safetensors file, or arrays by the names
+    Exactly one of text (one or several; one [SEP] between words makes two texts of it, with token types), tokens ([B][T] ids) and inputs (a safetensors file, or arrays by the names
     of such a file: tokens, mask, token_types, perm_mask, target_mapping, ...).
     stages: globs of *, ? and classes ("layer.[02].c2?,mlm.*"), separated by commas; empty: all.  What lies after the
     last is not computed.
@@ -148,14 +148,62 @@ def fill(text: str, model: PathLike = "tiny-v3", *, top: int = 5, dialect: str =
     return filled
 
 
+class Class(NamedTuple):
+    """One class: its name by id2label; where an answer begins or ends, a token and its position.
+
+    probability is a softmax, or a sigmoid for several labels at once and for a single score; nan of a regression.
+    """
+
+    name: str
+    id: int
+    logit: float
+    probability: float
+
+
+class Classified(NamedTuple):
+    """The likeliest classes of one thing: of "text", "token", or "begin" and "end" of an answer."""
+
+    of: str
+    position: Optional[int]  # of a token
+    classes: List[Class]
+
+
+def classify(text: str, model: PathLike, *, top: int = 5, dialect: str = "reference") -> List[Classified]:
+    """What a fine-tuned model says of a text, or of two with one [SEP] between them: "premise [SEP] hypothesis".
+
+    Returns one Classified of the text, one per token, or two for the ends of an answer, each with `top` classes, the
+    likeliest first.  Raises UnsupportedError for a model without a head of classes.
+    """
+    top = whole_number("top", top, 1)
+    folder = os.fspath(model)
+    with shown_progress("classify", "layers") as progress:
+        try:
+            done = _core.run(folder, [text], "", 0, "classifier.*", "f32", dialect, False, progress)
+        except UsageError as error:
+            if not str(error).startswith("stages:"):
+                raise
+            raise UnsupportedError(
+                f"{folder}: no head of classes, expected classifier.* or qa_outputs.* of a model that was fine-tuned"
+            ) from None
+    return [
+        Classified(of, position if of == "token" else None, [Class(*one) for one in classes])
+        for of, position, classes in _core.classes(folder, done, top)
+    ]
+
+
 class Tokens(NamedTuple):
-    """What a model reads: ids with the special tokens around the text, their pieces, and which are special."""
+    """What a model reads: ids with the special tokens around the text, their pieces, which are special, and types."""
 
     ids: List[int]
     pieces: List[str]
     special: List[bool]
+    types: List[int]
 
 
-def tokens(text: str, model: PathLike = "tiny-v3") -> Tokens:
-    """Token ids and pieces of a text, by the tokenizer of a model's folder.  Raises UnsupportedError without one."""
-    return Tokens(*_core.tokens(os.fspath(model), text))
+def tokens(text: str, model: PathLike = "tiny-v3", second: Optional[str] = None) -> Tokens:
+    """Token ids and pieces of a text, or of two as one input, by the tokenizer of a model's folder.
+
+    types says which text a token is of: 0, 1, and 2 for the <cls> of XLNet.
+    Raises UnsupportedError without a tokenizer, or where it has no form for two texts.
+    """
+    return Tokens(*_core.tokens(os.fspath(model), text, second))

@@ -9,6 +9,7 @@ PROGRAMS: Dict[str, str] = {
     "kit": "test cases for a port in any language, and the judgement of its tensors",
     "trace": "every stage of a forward or backward pass, as a table or a file",
     "fill": "the likeliest words for [MASK]; with Transformer-XL the next word",
+    "classify": "the classes a fine-tuned model gives a text, a pair of texts or each token",
     "tokens": "token ids and pieces of a text",
 }
 
@@ -38,6 +39,10 @@ def trace() -> NoReturn:
 
 def fill() -> NoReturn:
     sys.exit(run("fill"))
+
+
+def classify() -> NoReturn:
+    sys.exit(run("classify"))
 
 
 def tokens() -> NoReturn:
