@@ -114,7 +114,9 @@ Json as_json(const std::vector<Classes>& all, const Opened& opened, const ModelI
     return object;
 }
 
+/// Nothing for NaN.
 std::string four_digits(double number) {
+    if (std::isnan(number)) return "";
     char text[32];
     std::snprintf(text, sizeof text, "%.4f", number);
     return text;
@@ -137,7 +139,7 @@ std::string as_table(const std::vector<Classes>& all, const Opened& opened, cons
         std::vector<std::vector<std::string>> rows = {{text ? "  class" : "  token", "logit", "probability", ""}};
         for (const ClassScore& one : each.best)
             rows.push_back({"  " + one.name + (text ? "" : " " + std::to_string(one.number)), four_digits(one.logit),
-                            std::isnan(one.probability) ? "" : four_digits(one.probability),
+                            four_digits(one.probability),
                             std::isnan(one.probability) ? "" : cli::bar(one.probability)});
         printed += text_table(rows, {false, true, true, false});
     }

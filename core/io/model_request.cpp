@@ -185,8 +185,10 @@ Tokens encode_text(const std::string& text, const Tokenizer& tokenizer, Family f
 }
 
 TokenTypes token_types_for(const Checkpoint& checkpoint, Family family) {
-    const bool fine_tuned = family == Family::xlnet && checkpoint.weights->shape("logits_proj.weight");
-    return fine_tuned ? TokenTypes::always : TokenTypes::of_pairs;
+    if (family != Family::xlnet) return TokenTypes::of_pairs;
+    for (const char* head : {"logits_proj.weight", "classifier.weight", "qa_outputs.weight"})
+        if (checkpoint.weights->shape(head)) return TokenTypes::always;
+    return TokenTypes::of_pairs;
 }
 
 ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer& tokenizer, Family family,

@@ -141,6 +141,8 @@ def saved(make, name, kind, folder, **options):
         (xlnet, "XLNetForSequenceClassification", "xlnet"),
         (deberta_v3, "DebertaV2ForTokenClassification", "spm"),
         (deberta_v3, "DebertaV2ForQuestionAnswering", "spm"),
+        (xlnet, "XLNetForTokenClassification", "xlnet"),
+        (xlnet, "XLNetForQuestionAnsweringSimple", "xlnet"),
     ],
 )
 def test_classify_says_what_transformers_says(tmp_path, make, name, kind, second):
