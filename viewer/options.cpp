@@ -53,7 +53,7 @@ std::string known_pages() {
 void add_options(cli::Command& program, Options& options) {
     program.option("model,--model", options.model, "model folder of any family, or the name of a built-in one")
         .shows_default();
-    program.option("--text", options.text, "the sentence");
+    program.option("--text", options.text, "the sentence, or two with [SEP] between them");
     program.option("--tokens", options.tokens, "token ids instead of a sentence: 1,2,3");
     program.option("--mask", options.mask, "with --tokens: 1 = visible, 0 = hidden, one per token");
     program.option("--page", options.page, "first page: " + known_pages());
