@@ -41,8 +41,8 @@ enum class Kept { newest, oldest };
 /// What a segment hands on of [memory_before; rows].
 Tensor<double> handed_on(const Replay& at, const Tensor<double>& rows, Kept kept = Kept::newest);
 
-/// XLNet's segment term: row `same` of seg_embed for pairs of one segment, the other row for the rest.
-Tensor<double> segment_term_by(const Replay& at, std::int64_t segment_of_memory, Index same);
+/// XLNet's segment term: row `same` of seg_embed for pairs of one segment, row `different` for the others.
+Tensor<double> segment_term_by(const Replay& at, std::int64_t segment_of_memory, Index same, Index different);
 /// What hides a key from the queries of sample b of an XLNet.
 TwoStreamHiding hiding_of(const Replay& at, Index b);
 /// Rows of the stream's queries out of masks [T,K], one per sample; unused targets see nothing -> [B,P,K].

@@ -130,7 +130,7 @@ LanguageHead xlnet_head(const Replay& at) {
             xlnet_weights(at).vector(kXlnetOutputBias, config.vocab_size)};
 }
 
-Tensor<double> segment_term_by(const Replay& at, std::int64_t segment_of_memory, Index same) {
+Tensor<double> segment_term_by(const Replay& at, std::int64_t segment_of_memory, Index same, Index different) {
     const XlnetConfig& config = at.xlnet();
     const ModelInput& input = at.input();
     if (input.token_types.empty()) throw NotEnough{"token_types"};
@@ -140,8 +140,8 @@ Tensor<double> segment_term_by(const Replay& at, std::int64_t segment_of_memory,
     const Index memory = at.remembered(), d = config.d_head;
     const auto type = [&](Index b, Index token) { return input.token_types[b * input.length() + token]; };
     const Tensor<double> ef = each_head(q, q.extent(2), keys_of(at), [&](Index n, Index h, Index b) {
-        Matrix<double> rows = table.middleCols(h * d, d);
-        if (same == 1) rows = rows.colwise().reverse().eval();
+        Matrix<double> rows(2, d);
+        rows << table.row(same).segment(h * d, d), table.row(different).segment(h * d, d);
         std::vector<std::int64_t> asking, asked(static_cast<std::size_t>(memory), segment_of_memory);
         for (Index p = 0; p < q.extent(2); ++p)
             asking.push_back(type(b, std::max<Index>(0, static_cast<Index>(tokens.matrix()(b, p)))));
@@ -190,7 +190,7 @@ std::vector<Formula> xlnet_formulas() {
         {"r_k_backward",
          {"/positions.r_backward"},
          [](const Replay& at) { return position_keys(at, "/positions.r_backward"); }},
-        {"ef", {"q", "bias.s", "query_tokens"}, [](const Replay& at) { return segment_term_by(at, 0, 0); }},
+        {"ef", {"q", "bias.s", "query_tokens"}, [](const Replay& at) { return segment_term_by(at, 0, 0, 1); }},
     };
     for (Formula& formula : relative_formulas()) all.push_back(std::move(formula));
     for (Formula& formula : block_formulas(xlnet_block())) all.push_back(std::move(formula));

@@ -41,7 +41,8 @@ std::vector<Mistake> all_groups() {
                              tile_step_mistakes,
                              untied_head_mistakes,
                              adaptive_softmax_mistakes,
-                             classifier_mistakes}) {
+                             classifier_mistakes,
+                             token_type_mistakes}) {
         std::vector<Mistake> mistakes = group();
         all.insert(all.end(), std::make_move_iterator(mistakes.begin()), std::make_move_iterator(mistakes.end()));
     }

@@ -19,7 +19,7 @@ struct Variant {
 };
 
 struct Mistake {
-    int number = 0;        // of the catalogue, 1 ... 114
+    int number = 0;        // of the catalogue, 1 ... 115
     std::string name;      // "p2c reads delta(j,i), as the paper prints it"
     std::string symptom;   // what the porter sees
     std::string betrays;   // how to recognise it: the number that tells it from others
@@ -69,5 +69,6 @@ std::vector<Mistake> tile_step_mistakes();                  // 111
 std::vector<Mistake> untied_head_mistakes();                // 112
 std::vector<Mistake> adaptive_softmax_mistakes();           // 113
 std::vector<Mistake> classifier_mistakes();                 // 114
+std::vector<Mistake> token_type_mistakes();                 // 115
 
 }  // namespace locus::conformance

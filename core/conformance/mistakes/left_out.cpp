@@ -1,6 +1,8 @@
-// Mistakes 95 to 104.  What an early port forgets or adds around attention: a causal mask, a norm at the end,
-// residuals, biases, token types, the mean in a norm, another activation.
+// Mistakes 95 to 97, 100 to 104 and 115.  What an early port forgets or adds around attention: a causal mask, a norm at
+// the end, residuals, biases, token types.
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "core/conformance/formulas/deberta.h"
 #include "core/conformance/formulas/layers.h"
@@ -105,40 +107,52 @@ namespace token_types_left_out {  // mistake 100
 
 constexpr const char* kTypes = "embeddings.token_type_embeddings.weight";
 
-/// Rows of the types that the sum should have [B*T,E].
-Matrix<double> rows_of_types(const Replay& at, Index types, Index width) {
+/// The table of token types [types,E].
+Matrix<double> type_table(const Replay& at, Index types, Index width) {
     if (types == 0) throw NotEnough{"a table of token types"};
-    const Matrix<double> table = at.model().weights.matrix(kTypes, {types, width});
-    const ModelInput& input = at.input();
-    Matrix<double> rows(input.batch() * input.length(), width);
-    for (Index n = 0; n < rows.rows(); ++n)
-        rows.row(n) = table.row(input.token_types.empty() ? 0 : input.token_types[n]);
-    return rows;
+    return at.model().weights.matrix(kTypes, {types, width});
 }
 
-Tensor<double> of_deberta(const Replay& at) {
+/// The type of token n of all B*T, as it was given.
+std::int64_t type_of(const ModelInput& input, Index n) { return input.token_types.empty() ? 0 : input.token_types[n]; }
+
+/// What a token takes of the table in place of the row of its own type; empty: nothing at all.
+using RowOf = std::function<RowVector<double>(const Matrix<double>& table, Index n)>;
+
+/// embeddings.output with other rows of types in its sum.
+Tensor<double> of_deberta(const Replay& at, const RowOf& row) {
     const auto& weights = at.deberta();
     const DebertaConfig& config = weights.config();
-    Matrix<double> types = rows_of_types(at, config.type_vocab_size, config.embedding_size);
+    const Matrix<double> table = type_table(at, config.type_vocab_size, config.embedding_size);
+    Matrix<double> change(at.input().batch() * at.input().length(), config.embedding_size);
+    for (Index n = 0; n < change.rows(); ++n)
+        change.row(n) = row(table, n) - RowVector<double>(table.row(type_of(at.input(), n)));
     if (config.embedding_size != config.hidden_size)
-        types = times_transposed<double>(types, weights.dense("embeddings.embed_proj").weight);
+        change = times_transposed<double>(change, weights.dense("embeddings.embed_proj").weight);
     Tensor<double> output =
-        shaped(at("/embeddings.word"), layer_norm<double>(embedding_sum(at, config.position_biased_input) - types,
+        shaped(at("/embeddings.word"), layer_norm<double>(embedding_sum(at, config.position_biased_input) + change,
                                                           weights.norm("embeddings.LayerNorm"), config.layer_norm_eps));
     hide_tokens(at, output);
     return output;
 }
 
-Tensor<double> of_roformer(const Replay& at) {
+Tensor<double> of_roformer(const Replay& at, const RowOf& row) {
     const RoformerConfig& config = at.roformer();
-    if (config.type_vocab_size == 0) throw NotEnough{"a table of token types"};
     const auto& weights = at.model().weights;
-    Matrix<double> rows =
-        layer_norm<double>(Matrix<double>(at("/embeddings.word").rows()),
-                           weights.norm("embeddings.LayerNorm", config.embedding_size), config.layer_norm_eps);
+    const Matrix<double> table = type_table(at, config.type_vocab_size, config.embedding_size);
+    Matrix<double> rows = at("/embeddings.word").rows();
+    for (Index n = 0; n < rows.rows(); ++n) rows.row(n) += row(table, n);
+    rows = layer_norm<double>(rows, weights.norm("embeddings.LayerNorm", config.embedding_size), config.layer_norm_eps);
     if (config.embedding_size != config.hidden_size)
         rows = dense<double>(rows, weights.dense("embeddings_project", config.hidden_size, config.embedding_size));
     return shaped(at("/embeddings.word"), rows);
+}
+
+Formula embeddings_with(const std::function<RowOf(const Replay&)>& row_of) {
+    return {"/embeddings.output", {"/embeddings.word"}, [row_of](const Replay& at) {
+                const RowOf row = row_of(at);
+                return at.family() == Family::roformer ? of_roformer(at, row) : of_deberta(at, row);
+            }};
 }
 
 Mistake mistake() {
@@ -150,12 +164,63 @@ Mistake mistake() {
             .lesson = "04",
             .families = {Family::deberta, Family::roformer},
             .stems = {"/embeddings.output"},
-            .variants = {{"", {{"/embeddings.output", {"/embeddings.word"}, [](const Replay& at) {
-                                    return at.family() == Family::roformer ? of_roformer(at) : of_deberta(at);
-                                }}}}}};
+            .variants = {{"", {embeddings_with([](const Replay&) -> RowOf {
+                              return [](const Matrix<double>& table, Index) -> RowVector<double> {
+                                  return RowVector<double>::Zero(table.cols());
+                              };
+                          })}}}};
 }
 
 }  // namespace token_types_left_out
+
+namespace other_token_types {  // mistake 115
+
+using token_types_left_out::embeddings_with, token_types_left_out::RowOf, token_types_left_out::type_of;
+
+/// The rows that type(n) names, where tokens of two types are given and some take another row than their own.
+Formula of_types(const std::function<std::int64_t(const ModelInput&, Index n)>& type) {
+    return embeddings_with([type](const Replay& at) -> RowOf {
+        const ModelInput& input = at.input();
+        bool differs = false;
+        for (Index n = 0; n < input.tokens.size(); ++n) differs = differs || type(input, n) != type_of(input, n);
+        if (!differs) throw NotEnough{"two token types"};
+        return [type, &input](const Matrix<double>& table, Index n) -> RowVector<double> {
+            const std::int64_t row = type(input, n);
+            if (row < 0 || row >= table.rows()) throw NotEnough{"a table of two token types"};
+            return table.row(row);
+        };
+    });
+}
+
+/// The type of the token so many places further on in its text, or at the end of it.
+std::int64_t type_beside(const ModelInput& input, Index n, Index places) {
+    const Index first = n / input.length() * input.length();
+    return type_of(input, std::clamp(n + places, first, first + input.length() - 1));
+}
+
+Mistake mistake() {
+    return {
+        .number = 115,
+        .name = "tokens take rows of other types than their own: all that of type 0, or the texts meet elsewhere",
+        .symptom =
+            "single texts are right, pairs (entailment, search, answers) are a little off, and no more than that",
+        .betrays =
+            "before the norm embeddings.output differs by one row of the types less another, and only where "
+            "types are not 0, or where they change",
+        .evidence = "elixir-nx/bumblebee #444, antonellof/ferrox #44, knights-analytics/hugot #89",
+        .lesson = "04",
+        .families = {Family::deberta, Family::roformer},
+        .stems = {"/embeddings.output"},
+        .variants = {{"every token is of type 0", {of_types([](const ModelInput&, Index) { return std::int64_t{0}; })}},
+                     {"types 0 and 1 exchanged",
+                      {of_types([](const ModelInput& input, Index n) { return 1 - type_of(input, n); })}},
+                     {"types change one token too early",
+                      {of_types([](const ModelInput& input, Index n) { return type_beside(input, n, 1); })}},
+                     {"types change one token too late",
+                      {of_types([](const ModelInput& input, Index n) { return type_beside(input, n, -1); })}}}};
+}
+
+}  // namespace other_token_types
 
 namespace residual_left_out {  // mistake 101
 
@@ -320,5 +385,7 @@ std::vector<Mistake> left_out_mistakes() {
         dense_without_bias::mistake(),        // 104
     };
 }
+
+std::vector<Mistake> token_type_mistakes() { return {other_token_types::mistake()}; }
 
 }  // namespace locus::conformance

@@ -245,7 +245,14 @@ namespace segment_term {  // mistake 76
 
 Tensor<double> memory_of_segment_one(const Replay& at) {
     if (at.remembered() == 0) throw NotEnough{"a memory"};
-    return segment_term_by(at, 1, 0);
+    return segment_term_by(at, 1, 0, 1);
+}
+
+Tensor<double> of_one_segment(const Replay& at) {
+    const std::vector<std::int64_t>& types = at.input().token_types.values();
+    if (std::adjacent_find(types.begin(), types.end(), std::not_equal_to<>()) == types.end())
+        throw NotEnough{"two token types"};
+    return segment_term_by(at, 0, 0, 0);
 }
 
 Mistake mistake() {
@@ -261,7 +268,8 @@ Mistake mistake() {
         .stems = {"ef"},
         .variants = {
             {"same and different exchanged",
-             {{"ef", inputs, [](const Replay& at) { return segment_term_by(at, 0, 1); }}}},
+             {{"ef", inputs, [](const Replay& at) { return segment_term_by(at, 0, 1, 0); }}}},
+            {"token types are not read: every pair is of one segment", {{"ef", inputs, of_one_segment}}},
             {"memory has segment 1", {{"ef", inputs, memory_of_segment_one}}},
             {"r_s_bias is not added to q",
              {{"bias.s", {}, [](const Replay& at) { return mapped(at.right("bias.s"), [](double) { return 0.0; }); }}}},

@@ -166,6 +166,7 @@ std::vector<InjectedMistake> other_family_mistakes() {
         {{76, 1}, {kX}, "memory has segment 1", {"ef"}, ""},
         {{76, 2}, {kX}, "segment bias not added to q", {"ef"}, ""},
         {{76, 3}, {kX}, "no segment term", {"ef"}, ""},
+        {{76, 4}, {kX}, "every token of one segment", {"ef"}, ""},
         {{77, 0}, {kX}, "reversed half of the batch with forward positions", {"positions.r_backward"}, ""},
         {{82, 0}, {kD}, "W_q read by columns", {"q"}, ""},
         {{82, 1}, {kD, kR}, "scores transposed", {"scores"}, ""},
@@ -252,6 +253,10 @@ std::vector<InjectedMistake> later_mistakes() {
         {{114, 5}, {kD, kR, kX}, "the mean of the visible tokens pooled", {"classifier.pooled"}, ""},
         {{114, 6}, {kD, kR, kX}, "a classifier without its bias", {"classifier.logits", "classifier.token_logits"}, ""},
         {{114, 7}, {kD, kR, kX}, "probabilities instead of logits", {"classifier.logits", "classifier.token_logits"}, ""},
+        {{115, 0}, {kD, kR}, "every token of type 0", {"embeddings.output"}, ""},
+        {{115, 1}, {kD, kR}, "token types 0 and 1 exchanged", {"embeddings.output"}, ""},
+        {{115, 2}, {kD, kR}, "token types change one token too early", {"embeddings.output"}, ""},
+        {{115, 3}, {kD, kR}, "token types change one token too late", {"embeddings.output"}, ""},
     };
 }
 // clang-format on

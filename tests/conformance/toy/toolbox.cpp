@@ -328,6 +328,17 @@ void masked_word_head(const Toolbox<Scalar>& tools, const WordHead<Scalar>& head
     trace.add("mlm.loss", Tensor<Scalar>(shape, std::move(losses)));
 }
 
+/// 115: types that are not the token's own.
+Index type_row(const ModelInput& input, Index n, Index types, const Injection& injected) {
+    if (input.token_types.empty()) return injected.is(115, 1) ? types - 1 : 0;
+    const Index first = n / input.length() * input.length(), last = first + input.length() - 1;
+    if (injected.is(115, 0)) return 0;
+    if (injected.is(115, 1)) return types - 1 - input.token_types[n];
+    if (injected.is(115, 2)) return input.token_types[std::min(n + 1, last)];
+    if (injected.is(115, 3)) return input.token_types[std::max(n - 1, first)];
+    return input.token_types[n];
+}
+
 namespace {
 
 /// 114: the row of the other end, or a mean of all tokens or of those that are seen.

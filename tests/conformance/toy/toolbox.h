@@ -147,6 +147,9 @@ Array<Scalar> times(Array<Scalar> a, double factor) {
     return a;
 }
 
+/// The row of a table of so many token types that token n of all B*T takes.
+Index type_row(const ModelInput& input, Index n, Index types, const Injection& injected);
+
 /// log(sum exp) - the one that was right.
 template <class Scalar>
 Scalar surprise(const Scalar* logits, Index words, Index right);

@@ -107,7 +107,7 @@ Array<Scalar> ToyDeberta<Scalar>::embeddings(const ModelInput& input) {
     for (Index n = 0; n < batch * length; ++n)
         for (Index c = 0; c < width; ++c) {
             if (!types.empty() && !injected().is(100))
-                sum.run(n)[c] += types(input.token_types.empty() ? 0 : input.token_types[n], c);
+                sum.run(n)[c] += types(type_row(input, n, types.extent(0), injected()), c);
             if (biased) sum.run(n)[c] += positions(n % length, c);
         }
     if (tools_.has("embeddings.embed_proj.weight")) sum = tools_.dense(sum, "embeddings.embed_proj");

@@ -47,8 +47,7 @@ Array<Scalar> ToyRoformer<Scalar>::embeddings(const ModelInput& input) {
         for (Index c = 0; c < x.width(); ++c) x.run(n)[c] = words(input.tokens[n], c);
     add("embeddings.word", x);
     for (Index n = 0; n < count && !types.empty() && !injected().is(100); ++n)
-        for (Index c = 0; c < x.width(); ++c)
-            x.run(n)[c] += types(input.token_types.empty() ? 0 : input.token_types[n], c);
+        for (Index c = 0; c < x.width(); ++c) x.run(n)[c] += types(type_row(input, n, types.extent(0), injected()), c);
     x = tools_.norm(x, "embeddings.LayerNorm");
     if (tools_.has("embeddings_project.weight")) x = tools_.dense(x, "embeddings_project");
     add("embeddings.output", x);

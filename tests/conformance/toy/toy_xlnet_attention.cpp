@@ -92,6 +92,7 @@ Array<Scalar> ToyXlnet<Scalar>::segment_term(const A& q, const Asked& who, Index
                 const auto own = input.token_types[b * length + i];
                 bool differs = own != (j < memory ? remembered : input.token_types[b * length + j - memory]);
                 if (injected().is(76, 0)) differs = !differs;
+                if (injected().is(76, 4)) differs = false;
                 for (Index h = 0; h < q.extent(1); ++h)
                     if (!injected().is(76, 3))
                         y(b, h, p, j) = tools_.dot(&asked(b, h, p, 0), &table(differs ? 1 : 0, h, 0), q.width());
