@@ -70,7 +70,8 @@ void ComparePage::draw_mistakes(Scene& scene, const Rect& area) {
     ImGui::SetCursorScreenPos({left, area.y0 + ui.px(2)});
     ImGui::SetNextItemWidth(right - left);
     ui.fonts->require(state.mistake_filter);
-    ImGui::InputTextWithHint("##zoo", "search 114 mistakes: mask, 16, log", &state.mistake_filter);
+    const std::string hint = "search " + std::to_string(entries().size()) + " mistakes: mask, 16, log";
+    ImGui::InputTextWithHint("##zoo", hint.c_str(), &state.mistake_filter);
     ImGui::PopFont();
     const auto groups = mistake_groups(entries(), "deberta", state.mistake_filter);
     const float card = std::min(ui.px(kCard), area.height() * 0.5f);

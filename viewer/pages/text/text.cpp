@@ -39,6 +39,7 @@ void TextPage::refresh(Scene& scene) {
             find_followed(state);
         keep_inside(state);
     }
+    if (settled(scene.state)) keep_inside(scene.state.text_page);
     const TextQuery query = query_of(scene.state.text_page);
     if (asked_ == query) return;
     asked_ = query;
@@ -46,8 +47,16 @@ void TextPage::refresh(Scene& scene) {
     worker_->submit(query);
 }
 
+const TextStudy* TextPage::shown(const TextPageState& state) const {
+    if (!study_ || !study_->error.empty()) return nullptr;
+    TextPageState inside = state;
+    keep_inside(inside);
+    const bool fits = inside.weight == state.weight && inside.pair == state.pair && inside.move == state.move;
+    return fits ? study_.get() : nullptr;
+}
+
 void TextPage::keep_inside(TextPageState& state) const {
-    if (!shown()) return;
+    if (!study_ || !study_->error.empty()) return;
     const TextTables& tables = *study_->tables;
     const auto inside = [](Cell& cell, Index rows, Index cols) {
         cell = {std::clamp<Index>(cell.i, 0, std::max<Index>(0, rows - 1)),
@@ -60,7 +69,7 @@ void TextPage::keep_inside(TextPageState& state) const {
 }
 
 void TextPage::follow_words(const TextPageState& state) {
-    if (!shown() || follows_) return;
+    if (!shown(state) || follows_) return;
     const auto word = [](const PlacedWords& words, Index at) {
         return at < std::ssize(words.words) ? words.words[static_cast<std::size_t>(at)].text : std::string();
     };
@@ -70,7 +79,7 @@ void TextPage::follow_words(const TextPageState& state) {
 }
 
 void TextPage::find_followed(TextPageState& state) {
-    if (!follows_ || !shown()) return;
+    if (!follows_ || !study_ || !study_->error.empty()) return;
     const ChosenWords wanted = *std::exchange(follows_, std::nullopt);
     // A word that is gone leaves its cursor where it is.
     for (Index n = 0; n < study_->tables->counts.cols(); ++n)
@@ -83,8 +92,8 @@ void TextPage::find_followed(TextPageState& state) {
     find(study_->words_of(study_->plan.pair.j), wanted.to, state.move.j);
 }
 
-ModelCard TextPage::card(const Scene&) {
-    if (!shown()) return {"counting models", ""};
+ModelCard TextPage::card(const Scene& scene) {
+    if (!shown(scene.state.text_page)) return {"counting models", ""};
     return {"counting models",
             several(study_->documents(), "document") + " \u00b7 " + several(study_->tables->bag.words.size(), "word")};
 }
@@ -104,7 +113,8 @@ float TextPage::draw_bar(Scene& scene, const Rect& bar) {
     if (state.stop_words != (words == 1)) follow_words(state);
     state.stop_words = words == 1;
     x += ui.text(x, y, "topics", ui.theme->muted) + ui.px(8);
-    const Index most = shown() ? std::min(study_->tables->counts.rows(), study_->tables->counts.cols()) : state.topics;
+    const Index most =
+        shown(state) ? std::min(study_->tables->counts.rows(), study_->tables->counts.cols()) : state.topics;
     const std::string topics = std::to_string(state.topics);
     const float wide = 2 * ui.px(20) + std::max(ui.px(20), ui.text_width(topics, Face::mono) + ui.px(4));
     ui.stepper("topics", x + wide, y, topics, state.topics, 1, std::max<Index>(1, most));
@@ -206,7 +216,7 @@ void TextPage::paint(const State& screen) {
 void TextPage::draw(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     const Rect inside = area.inset(ui.px(16), ui.px(12));
-    if (!shown()) {
+    if (!shown(scene.state.text_page)) {
         const float top = inside.y0 + ui.px(260);
         if (scene.state.editing) draw_editor(scene, {inside.x0, inside.y0, inside.x1, inside.y0 + ui.px(240)});
         if (study_)
@@ -244,8 +254,8 @@ void TextPage::move_cursor(TextPageState& state, Cell& cursor, const std::option
 }
 
 bool TextPage::press(Scene& scene, const KeyPress& press) {
-    if (!shown()) return false;
     TextPageState& state = scene.state.text_page;
+    if (!shown(state)) return false;
     const Index documents = study_->documents(), words = study_->tables->counts.cols();
     if (press.key != Key::character) {
         MatrixView whole;

@@ -46,8 +46,9 @@ public:
 
 private:
     void refresh(Scene& scene);
-    /// The numbers, or nothing before the first answer and where there are none.
-    const TextStudy* shown() const { return study_ && study_->error.empty() ? study_.get() : nullptr; }
+    /// The numbers, or nothing before the first answer, where there are none, and while the cursors are those of
+    /// documents on their way (after undo, say).
+    const TextStudy* shown(const TextPageState& state) const;
     void keep_inside(TextPageState& state) const;
     /// Called before the set of words changes.
     void follow_words(const TextPageState& state);

@@ -97,7 +97,7 @@ void TextPage::explain_travel(Scene& scene, SideColumn& column) const {
 }
 
 void TextPage::draw_side(Scene& scene, const Rect& area) {
-    if (!shown()) return;
+    if (!shown(scene.state.text_page)) return;
     SideColumn column(scene.ui, area);
     explain_weight(scene, column);
     explain_alike(scene, column);
@@ -117,7 +117,7 @@ void TextPage::draw_side(Scene& scene, const Rect& area) {
 }
 
 void TextPage::draw_formula(Scene& scene, const Rect& bar) {
-    if (!shown()) return;
+    if (!shown(scene.state.text_page)) return;
     const Ui& ui = scene.ui;
     const TravelPlan& plan = study_->plan;
     const auto plain = [&](const std::string& text) { return Span{text, ui.theme->text, Face::formula}; };

@@ -137,7 +137,7 @@ void TextPage::draw_moves(Scene& scene, const Rect& cells, bool flow) {
 }
 
 std::vector<NamedMatrix> TextPage::numbers(const Scene& scene) {
-    if (!shown()) return {};
+    if (!shown(scene.state.text_page)) return {};
     const TextTables& tables = *study_->tables;
     const std::vector<std::string>& documents = tables.lines;
     std::vector<std::string> words;
