@@ -215,7 +215,7 @@ Scene App::scene_for(Ui& ui, const Page& shown) {
 
 bool App::draw_frame() {
     cli::keep_memory_reserve();  // a refusal for want of memory used it
-    by_hand_ = false;
+    by_hand_ = travelled_ = false;
     with_memory(state_, [&] {
         exchange_drops();
         exchange_models();
@@ -250,7 +250,8 @@ bool App::draw_frame() {
     }
     window_.present(theme_of(state_.theme).background, panels_);
     const bool changing = opener_.busy() || !state_.wanted_model.empty();
-    if (!changing) history_.observe(state_, now(), by_hand_, ImGui::IsAnyMouseDown());
+    // What a page keeps inside its numbers after undo is no step of its own, which undo would come back to for ever.
+    if (!changing) history_.observe(state_, now(), by_hand_ && !travelled_, ImGui::IsAnyMouseDown());
     if (save_) {
         save_ = false;
         try {

@@ -132,6 +132,7 @@ private:
     std::optional<State> waiting_;   // what is seen once it is open, where that is known
     std::optional<KeyPress> given_;  // the key of a command, for the page that it belongs to
     bool by_hand_ = false;           // the user did something in this frame
+    bool travelled_ = false;         // the same by undo or redo
     Toasts toasts_;
     History history_;
     std::optional<SettingsKeeper> keeper_;

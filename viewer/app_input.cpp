@@ -29,6 +29,7 @@ void App::perform(const Command& command) {
 }
 
 void App::travel(bool back) {
+    travelled_ = true;
     std::optional<State> then = back ? history_.undo(state_) : history_.redo(state_);
     if (!then) {
         state_.refusal = back ? "There is nothing to undo." : "There is nothing to redo.";
