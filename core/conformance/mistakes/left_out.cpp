@@ -116,7 +116,7 @@ Matrix<double> type_table(const Replay& at, Index types, Index width) {
 /// The type of token n of all B*T, as it was given.
 std::int64_t type_of(const ModelInput& input, Index n) { return input.token_types.empty() ? 0 : input.token_types[n]; }
 
-/// What a token takes of the table in place of the row of its own type; empty: nothing at all.
+/// What token n takes of the table in place of the row of its own type.
 using RowOf = std::function<RowVector<double>(const Matrix<double>& table, Index n)>;
 
 /// embeddings.output with other rows of types in its sum.
@@ -141,6 +141,8 @@ Tensor<double> of_roformer(const Replay& at, const RowOf& row) {
     const auto& weights = at.model().weights;
     const Matrix<double> table = type_table(at, config.type_vocab_size, config.embedding_size);
     Matrix<double> rows = at("/embeddings.word").rows();
+    if (rows.rows() != at.input().batch() * at.input().length() || rows.cols() != table.cols())
+        throw NotEnough{"embeddings.word, a row for each token"};
     for (Index n = 0; n < rows.rows(); ++n) rows.row(n) += row(table, n);
     rows = layer_norm<double>(rows, weights.norm("embeddings.LayerNorm", config.embedding_size), config.layer_norm_eps);
     if (config.embedding_size != config.hidden_size)
