@@ -82,11 +82,13 @@ TEST_CASE("family session: an answer to the choice before does not settle the ne
     second.text = "the store";
     source.update(first);
     for (int n = 0; n < 2000 && answers == 0; ++n) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    source.update(second);  // asks for the second and is given the first
-    CHECK(source.settled(first));
-    CHECK_FALSE(source.settled(second));
+    // Asks for the second and is given the first, unless this thread rests so long meanwhile that the second is there.
+    source.update(second);
     REQUIRE(source.shown());
-    CHECK(source.shown()->length() == 11);
+    const bool late = source.shown()->length() == 4;
+    CHECK(source.shown()->length() == (late ? 4 : 11));
+    CHECK(source.settled(first) == !late);
+    CHECK(source.settled(second) == late);
     wait_for(source, second);
     CHECK(source.shown()->length() == 4);
 }
