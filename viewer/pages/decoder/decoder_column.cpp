@@ -85,11 +85,12 @@ void DecoderPage::draw_classes(const Scene& scene, SideColumn& column) const {
         }
         const std::string end = of_text ? "" : each.of == Of::begin ? "begins" : "ends";
         if (of_text && (each.count == 1 || std::isnan(best.probability))) {  // scores, as a reranker gives one
-            column.heading("What is this text?", std::isnan(best.probability) ? "" : "and its sigmoid");
+            column.heading("What is this text?", std::isnan(best.probability) ? "logit" : "logit, sigmoid");
             for (const ClassScore& one : each.best)
                 column.row(each.count == 1 ? "score" : one.name,
                            fixed(one.logit, 4) + (std::isnan(one.probability) ? "" : "  " + fixed(one.probability, 3)),
                            true);
+            column.skip(8);
             continue;
         }
         const std::size_t shown = std::min<std::size_t>(each.best.size(), of_text ? 10 : 5);
