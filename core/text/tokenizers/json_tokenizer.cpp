@@ -168,6 +168,7 @@ std::vector<FrameStep> read_pair_template(const JsonFields& json) {
         if (step.find("Sequence")) {
             const JsonFields text = step.child("Sequence");
             const bool second = text.text("id") == "B";
+            if (!second && text.text("id") != "A") json.throw_unreadable("pair", "the texts A and B once");
             ++(second ? seconds : firsts);
             steps.push_back({std::nullopt, second, read_type(text)});
             continue;

@@ -153,6 +153,14 @@ TEST_CASE("tokenizer: no form for two texts is said", "[tokenizer]") {
               },
               Fault::unreadable)
               .ends_with("expected the texts A and B once"));
+    const Json second = {{"Sequence", {{"id", "B"}}}}, third = {{"Sequence", {{"id", "C"}}}};
+    CHECK(opened_with(Json::array({first, second}))->encode_pair("a", "b").ids.size() == 2);
+    CHECK(refusal(
+              [&] {
+                  opened_with(Json::array({first, second, third}));
+              },
+              Fault::unreadable)
+              .ends_with("expected the texts A and B once"));
     const Json huge = {{"Sequence", {{"id", "B"}, {"type_id", -1}}}};
     CHECK(refusal(
               [&] {
