@@ -45,9 +45,10 @@ extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile
                                                          void (*)(const volatile void*));
 
 /// Twice as many inputs a second: where memory came from is not noted (ASAN_OPTIONS=malloc_context_size=30 notes it
-/// when a find is looked at), and memory that was given back rests for the last megabyte, which is many inputs.
+/// when a find is looked at), memory that was given back rests for the last megabyte, which is many inputs, and no more
+/// than the first 64 bytes of new memory are filled with a pattern.
 extern "C" const char* __asan_default_options() {
-    return "malloc_context_size=0:quarantine_size_mb=1:thread_local_quarantine_size_kb=64";
+    return "malloc_context_size=0:quarantine_size_mb=1:thread_local_quarantine_size_kb=64:max_malloc_fill_size=64";
 }
 
 extern "C" int LLVMFuzzerInitialize(int* count, char*** words) {

@@ -2,9 +2,11 @@
 #include <algorithm>
 
 #include "core/text/tokenizers/charsmap.h"
+#include "core/text/tokenizers/json_tokenizer.h"
 #include "core/text/tokenizers/sentencepiece_encoder.h"
 #include "core/text/tokenizers/sentencepiece_model.h"
 #include "core/text/tokenizers/tokenizer.h"
+#include "core/text/tokenizers/tokenizer_files.h"
 #include "core/text/tokenizers/unicode.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -69,7 +71,7 @@ void cut_texts(const Tokenizer& tokenizer) {
 
 void fuzz_tokenizer_json(std::string_view bytes, const fs::path& folder) {
     fuzz_file(folder, "tokenizer.json", bytes);
-    cut_texts(*open_tokenizer(folder));
+    cut_texts(*open_tokenizer_json(TokenizerFiles(folder)));
 }
 
 void fuzz_sentencepiece(std::string_view bytes, const fs::path&) {
@@ -107,13 +109,16 @@ void fuzz_vocabulary(std::string_view bytes, const fs::path& folder) {
         {"vocab.txt", "tokenizer_config.json", "added_tokens.json"},
         {"vocab.txt", "config.json"}};
     if (bytes.empty()) throw_unreadable("input", "is empty");
-    const auto& names = kinds[static_cast<unsigned char>(bytes.front()) % kinds.size()];
-    const fs::path own = folder / "vocabulary";
+    const std::size_t kind = static_cast<unsigned char>(bytes.front()) % kinds.size();
+    const auto& names = kinds[kind];
+    const fs::path own = folder / ("vocabulary" + std::to_string(kind));
     fs::create_directory(own);
-    for (const auto& left : fs::directory_iterator(own)) fs::remove(left.path());
     const auto parts = fuzz_parts(bytes.substr(1), names.size());
     for (std::size_t n = 0; n < names.size(); ++n)
-        if (!parts[n].empty()) fuzz_file(own, names[n], parts[n]);
+        if (parts[n].empty())
+            fs::remove(own / names[n]);
+        else
+            fuzz_file(own, names[n], parts[n]);
     cut_texts(*open_tokenizer(own));
 }
 
