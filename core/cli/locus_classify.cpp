@@ -31,15 +31,6 @@ struct Opened {
     ClassNames names;
 };
 
-constexpr const char* kHeads = "classifier.*";
-
-void need_head(bool has_head, const Opened& opened) {
-    if (!has_head)
-        throw Error(Fault::unsupported, opened.checkpoint.folder.string() +
-                                            ": no head of classes, expected classifier.* or qa_outputs.* of a model "
-                                            "that was fine-tuned; locus fill predicts words");
-}
-
 std::vector<Classes> classes_of(const Opened& opened, const Trace& trace, const ModelInput& input, Index top) {
     std::vector<std::string> tokens;
     for (const std::int64_t id : input.tokens.values()) tokens.push_back(readable_piece(opened.tokenizer.get(), id));
@@ -52,43 +43,16 @@ std::vector<Classes> classes_of(const Opened& opened, const Trace& trace, const 
     return all;
 }
 
-/// Each input's classes, in order: found(n, classes).  check(f) calls f(n) for each of them before the first is
-/// computed: f throws what the model cannot do with number n.
-void classify_deberta(const cli::Command& program, const Options& options, const Opened& opened,
-                      const std::vector<ModelInput>& inputs,
-                      const std::function<void(const std::function<void(std::size_t)>&)>& check,
-                      const std::function<void(std::size_t, const std::vector<Classes>&)>& found) {
-    const Deberta<float> model = open_deberta<float>(opened.checkpoint, cpu_operations<float>(),
-                                                     options.reference ? ForwardPath::reference : ForwardPath::fast);
-    need_head(model.classifier().has_value(), opened);
-    const DebertaOptions switches = DebertaOptions::of(Dialect::reference);
-    const StageFilter wanted(kHeads);
-    check([&](std::size_t n) { model.check(inputs[n], switches, wanted); });
-    cli::forward_in_packs(model, inputs, switches, wanted, [&](std::size_t first, const std::vector<Trace>& traces) {
-        if (first == 0)
-            for (const std::string& warning : model.warnings()) cli::say(program, "warning: " + warning);
-        for (std::size_t n = first; n < first + traces.size(); ++n)
-            found(n, classes_of(opened, traces[n - first], inputs[n], options.top));
-    });
-}
-
-/// One text through any family.
-std::vector<Classes> classify(const cli::Command& program, const Options& options, const Opened& opened,
-                              const ModelInput& input) {
-    if (opened.family == Family::deberta) {
-        std::vector<Classes> all;
-        classify_deberta(
-            program, options, opened, {input}, [](const auto& check) { check(0); },
-            [&](std::size_t, const std::vector<Classes>& found) { all = found; });
-        return all;
-    }
-    const auto model = open_model_of<float>(opened.checkpoint);
+/// The model of the folder, if it has a head of classes.
+std::unique_ptr<Model<float>> open_classifier(const Options& options, const Opened& opened, const ModelInput& input) {
+    auto model = open_model_of<float>(opened.checkpoint, cpu_operations<float>(),
+                                      options.reference ? ForwardPath::reference : ForwardPath::fast);
     const std::vector<std::string> names = model->stage_names({input}, Dialect::reference);
-    const auto of_head = [](const std::string& name) { return name.starts_with("classifier."); };
-    need_head(std::any_of(names.begin(), names.end(), of_head), opened);
-    const Trace trace = model->forward({input}, Dialect::reference, StageFilter(kHeads));
-    for (const std::string& warning : model->warnings()) cli::say(program, "warning: " + warning);
-    return classes_of(opened, trace, input, options.top);
+    if (std::none_of(names.begin(), names.end(), [](const auto& name) { return name.starts_with("classifier."); }))
+        throw Error(Fault::unsupported, opened.checkpoint.folder.string() +
+                                            ": no head of classes, expected classifier.* or qa_outputs.* of a model "
+                                            "that was fine-tuned; locus fill predicts words");
+    return model;
 }
 
 Json as_json(const ClassScore& one, const char* what) {
@@ -151,26 +115,29 @@ std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::err
 int classify_text(const cli::Command& program, const Options& options, const Opened& opened) {
     const ModelInput input = input_of_texts({cli::readable_text(program, options.text)}, *opened.tokenizer,
                                             opened.family, token_types_for(opened.checkpoint, opened.family));
-    const std::vector<Classes> all = classify(program, options, opened, input);
+    const auto model = open_classifier(options, opened, input);
+    const Trace trace = model->forward({input}, Dialect::reference, StageFilter("classifier.*"));
+    for (const std::string& warning : model->warnings()) cli::say(program, "warning: " + warning);
+    const std::vector<Classes> all = classes_of(opened, trace, input, options.top);
     std::cout << (options.json ? dumped(as_json(all, opened, input)) + "\n" : as_table(all, opened, input));
     return 0;
 }
 
 /// Every line of a file.  All lines are read and checked before the first is computed, so that a bad one costs nothing.
 int classify_lines(const cli::Command& program, const Options& options, const Opened& opened) {
-    LOCUS_CHECK(opened.family == Family::deberta,
-                std::string("--text-file goes with deberta, found ") + to_string(opened.family));
     const std::vector<cli::NumberedLine> lines = cli::read_numbered_lines(program, options.text_file);
+    const TokenTypes types = token_types_for(opened.checkpoint, opened.family);
     std::vector<ModelInput> inputs;
     cli::check_lines(options.text_file, lines, [&](std::size_t n) {
-        inputs.push_back(input_of_texts({lines[n].text}, *opened.tokenizer, opened.family));
+        inputs.push_back(input_of_texts({lines[n].text}, *opened.tokenizer, opened.family, types));
     });
+    const auto model = open_classifier(options, opened, inputs.front());
+    const StageFilter wanted("classifier.*");
+    cli::check_lines(options.text_file, lines,
+                     [&](std::size_t n) { model->check({inputs[n]}, Dialect::reference, wanted); });
     cli::CountProgress progress(program, lines.size(), "lines");
-    const auto check = [&](const std::function<void(std::size_t)>& each) {
-        cli::check_lines(options.text_file, lines, each);
-    };
-    classify_deberta(program, options, opened, inputs, check, [&](std::size_t n, const std::vector<Classes>& all) {
-        progress.clear();
+    const auto show = [&](std::size_t n, const Trace& trace) {
+        const std::vector<Classes> all = classes_of(opened, trace, inputs[n], options.top);
         if (options.json) {
             Json object = {{"line", lines[n].number}};
             object.update(as_json(all, opened, inputs[n]));
@@ -179,9 +146,17 @@ int classify_lines(const cli::Command& program, const Options& options, const Op
             std::cout << "line " << lines[n].number << ": " << one_line(lines[n].text) << '\n'
                       << as_table(all, opened, inputs[n]);
         }
-        cli::need_output();
-        progress.done(n + 1);
-    });
+    };
+    cli::forward_in_packs(*model, inputs, Dialect::reference, wanted,
+                          [&](std::size_t first, const std::vector<Trace>& traces) {
+                              progress.clear();
+                              if (first == 0)
+                                  for (const std::string& warning : model->warnings())
+                                      cli::say(program, "warning: " + warning);
+                              for (std::size_t n = 0; n < traces.size(); ++n) show(first + n, traces[n]);
+                              cli::need_output();
+                              progress.done(first + traces.size());
+                          });
     if (options.json) std::cout << "\n]}\n";
     return 0;
 }
@@ -204,7 +179,7 @@ int main(int argc, char** argv) {
     const cli::Option text = program.option("text", options.text, "text, or two texts with [SEP] between them");
     program
         .option("--text-file", options.text_file,
-                "deberta: a text on each line of this file instead; they pass the model together, not padded")
+                "a text on each line of this file instead; a deberta reads many together, not padded")
         .not_empty()
         .excludes(text);
     program.option("--top", options.top, "how many classes, or places of an answer").within(1, 1000000).shows_default();

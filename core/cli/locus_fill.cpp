@@ -22,144 +22,159 @@ struct Options {
     bool no_emd = false, reference = false, json = false;
 };
 
-/// One prediction: where, and a row of logits.
-struct Row {
+/// A folder with its tokenizer.
+struct Opened {
+    Checkpoint checkpoint;
+    Family family = Family::deberta;
+    std::unique_ptr<Tokenizer> tokenizer;
+};
+
+/// Where a word is predicted.
+struct Place {
     Index position = 0;
     std::string title;  // "[MASK] at token 3"
+};
+
+/// One prediction: where, and a row of logits.
+struct Row {
+    Place place;
     RowVector<float> logits;
 };
 
 using Rows = std::vector<Row>;
 
-Rows rows_at_masks(const Trace& trace, const ModelInput& input) {
-    const auto logits = trace.at("mlm.logits_at_positions").as<float>().rows();
-    Rows rows;
-    for (Index n = 0; n < logits.rows(); ++n) {
-        const Index position = input.mask_positions[2 * n + 1];
-        rows.push_back({position, "[MASK] at token " + std::to_string(position), logits.row(n)});
+/// The stage that holds the logits, and the weights that a checkpoint needs for it.
+struct Head {
+    const char *stage, *weights;
+};
+
+Head head_of(Family family) {
+    switch (family) {
+        case Family::roformer:
+            return {"mlm.logits_at_positions", "cls.predictions.*"};
+        case Family::xlnet:
+            return {"lm.logits", "lm_loss.bias"};
+        case Family::transformer_xl:
+            return {"lm.logits", "crit.out_layers.0.bias"};
+        case Family::deberta:
+            break;
     }
+    return {"mlm.logits_at_positions", "lm_predictions.lm_head.* or cls.predictions.*"};
+}
+
+template <class Net, class Switches>
+void need_head(const Net& model, const Switches& switches, const ModelInput& input, const Opened& opened) {
+    const std::vector<std::string> names = model.stage_names({input}, switches);
+    const Head head = head_of(opened.family);
+    if (std::find(names.begin(), names.end(), head.stage) == names.end())
+        throw Error(Fault::unsupported, opened.checkpoint.folder.string() + ": no head that predicts words, expected " +
+                                            head.weights + "; classes are what locus classify says");
+}
+
+/// Transformer-XL predicts what comes next, the others what stands at [MASK].
+ModelInput input_of(const std::string& text, const Opened& opened) {
+    ModelInput input = input_of_texts({text}, *opened.tokenizer, opened.family);
+    LOCUS_CHECK(opened.family == Family::transformer_xl || !input.mask_positions.empty(),
+                "the text has no [MASK], expected at least one");
+    return input;
+}
+
+std::vector<Place> places_of(const ModelInput& input, const Opened& opened) {
+    if (opened.family == Family::transformer_xl)
+        return {{input.length(), "after token " + std::to_string(input.length() - 1)}};
+    std::vector<Place> places;
+    for (Index n = 0; n < input.mask_positions.extent(0); ++n) {
+        const Index position = input.mask_positions[2 * n + 1];
+        places.push_back({position, "[MASK] at token " + std::to_string(position)});
+    }
+    return places;
+}
+
+/// A row for each place; of Transformer-XL, which has one for every token, the last.
+Rows rows_of(const Stage& stage, const std::vector<Place>& places) {
+    const auto logits = stage.as<float>().rows();
+    const Index first = logits.rows() - std::ssize(places);
+    Rows rows;
+    for (Index n = 0; n < std::ssize(places); ++n)
+        rows.push_back({places[static_cast<std::size_t>(n)], logits.row(first + n)});
     return rows;
 }
 
-void need_head(bool has_head, const Checkpoint& checkpoint, const char* expected) {
-    if (!has_head)
-        throw Error(Fault::unsupported, checkpoint.folder.string() + ": no head that predicts words, expected " +
-                                            expected + "; classes are what locus classify says");
-}
+using CheckEach = std::function<void(const std::function<void(std::size_t)>&)>;
+using Found = std::function<void(std::size_t first, const std::vector<Trace>& traces)>;
 
-void need_masks(const ModelInput& input) {
-    LOCUS_CHECK(!input.mask_positions.empty(), "the text has no [MASK], expected at least one");
-}
-
-/// Every text with the rows of its masks, pack by pack: found(first, rows of each).
-/// check(f) calls f(n) for each text before the first is computed: f throws what the model cannot do with number n.
-void fill_deberta(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
-                  const std::vector<ModelInput>& inputs,
-                  const std::function<void(const std::function<void(std::size_t)>&)>& check,
-                  const std::function<void(std::size_t, const std::vector<Rows>&)>& found) {
-    const Deberta<float> model = open_deberta<float>(checkpoint, cpu_operations<float>(),
-                                                     options.reference ? ForwardPath::reference : ForwardPath::fast);
-    need_head(model.has_head(), checkpoint, "lm_predictions.lm_head.* or cls.predictions.*");
-    DebertaOptions switches = DebertaOptions::of(Dialect::reference);
-    if (options.no_emd) switches.decoder = MaskDecoder::none;
-    const StageFilter wanted("mlm.logits_at_positions");
-    check([&](std::size_t n) { model.check(inputs[n], switches, wanted); });
+/// The logits of every input, pack by pack.  check(f) calls f(n) for each of them before the first is computed: f
+/// throws what the model cannot do with number n.
+template <class Net, class Switches>
+void run_with(const Net& model, const Switches& switches, const cli::Command& program, const Opened& opened,
+              const std::vector<ModelInput>& inputs, const CheckEach& check, const Found& found) {
+    need_head(model, switches, inputs.front(), opened);
+    const StageFilter wanted(head_of(opened.family).stage);
+    check([&](std::size_t n) { model.check({inputs[n]}, switches, wanted); });
     cli::forward_in_packs(model, inputs, switches, wanted, [&](std::size_t first, const std::vector<Trace>& traces) {
         if (first == 0)
             for (const std::string& warning : model.warnings()) cli::say(program, "warning: " + warning);
-        std::vector<Rows> rows;
-        for (std::size_t n = 0; n < traces.size(); ++n) rows.push_back(rows_at_masks(traces[n], inputs[first + n]));
-        found(first, rows);
+        found(first, traces);
     });
 }
 
-Rows fill_deberta(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
-                  const Tokenizer& tokenizer) {
-    const ModelInput input = input_of_texts({options.text}, tokenizer, Family::deberta);
-    need_masks(input);
+void run(const cli::Command& program, const Options& options, const Opened& opened,
+         const std::vector<ModelInput>& inputs, const CheckEach& check, const Found& found) {
+    const ForwardPath path = options.reference ? ForwardPath::reference : ForwardPath::fast;
+    if (options.no_emd) {
+        DebertaOptions switches = DebertaOptions::of(Dialect::reference);
+        switches.decoder = MaskDecoder::none;
+        const auto model = open_deberta<float>(opened.checkpoint, cpu_operations<float>(), path);
+        return run_with(model, switches, program, opened, inputs, check, found);
+    }
+    const auto model = open_model_of<float>(opened.checkpoint, cpu_operations<float>(), path);
+    run_with(*model, Dialect::reference, program, opened, inputs, check, found);
+}
+
+Rows fill_one(const cli::Command& program, const Options& options, const Opened& opened, const ModelInput& input,
+              const std::vector<Place>& places) {
     Rows rows;
-    fill_deberta(
-        program, options, checkpoint, {input}, [](const auto& check) { check(0); },
-        [&](std::size_t, const std::vector<Rows>& found) { rows = found.front(); });
+    run(
+        program, options, opened, {input}, [](const auto& check) { check(0); },
+        [&](std::size_t, const std::vector<Trace>& traces) {
+            rows = rows_of(traces.front().at(head_of(opened.family).stage), places);
+        });
     return rows;
 }
 
-/// Runs any family for one stage; refuses where the model has no such head.
-Trace run(const cli::Command& program, const Checkpoint& checkpoint, const std::vector<ModelInput>& segments,
-          const std::string& stage, const char* expected) {
-    const auto model = open_model_of<float>(checkpoint);
+/// XLNet: words of the text one after the other, each seeing those before it.
+Rows fill_in_order(const cli::Command& program, const Options& options, const Opened& opened) {
+    ModelInput input = input_of_texts({options.text}, *opened.tokenizer, opened.family);
+    LOCUS_CHECK(input.mask_positions.empty(), "--order names words of the text, which then holds no [MASK]");
+    std::vector<Place> places;
+    for (const Index position : predict_in_order(input, options.order, *opened.tokenizer))
+        places.push_back({position, "step " + std::to_string(places.size() + 1) + ": \"" +
+                                        display_piece(opened.tokenizer->piece(input.tokens[position])) +
+                                        "\" at token " + std::to_string(position)});
+    return fill_one(program, options, opened, input, places);
+}
+
+/// Transformer-XL: the word after a text that was read segment by segment.
+Rows fill_after_segments(const cli::Command& program, const Options& options, const Opened& opened) {
+    const ModelInput whole = input_of(options.text, opened);
+    const std::vector<ModelInput> segments = cut_segments(whole, options.segment);
+    if (segments.size() == 1) return fill_one(program, options, opened, whole, places_of(whole, opened));
+    const auto model = open_model_of<float>(opened.checkpoint);
     check_memory(*model, segments, Dialect::reference);
-    const std::vector<std::string> names = model->stage_names(segments, Dialect::reference);
-    need_head(std::find(names.begin(), names.end(), stage) != names.end(), checkpoint, expected);
-    Trace trace = model->forward(segments, Dialect::reference, StageFilter(stage));
+    need_head(*model, Dialect::reference, whole, opened);
+    const std::string stage = "segment." + std::to_string(segments.size() - 1) + "." + head_of(opened.family).stage;
+    const Trace trace = model->forward(segments, Dialect::reference, StageFilter(stage));
     for (const std::string& warning : model->warnings()) cli::say(program, "warning: " + warning);
-    return trace;
+    return rows_of(trace.at(stage), places_of(whole, opened));
 }
 
-Rows fill_roformer(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
-                   const Tokenizer& tokenizer) {
-    const ModelInput input = input_of_texts({options.text}, tokenizer, Family::roformer);
-    need_masks(input);
-    return rows_at_masks(run(program, checkpoint, {input}, "mlm.logits_at_positions", "cls.predictions.*"), input);
-}
-
-Rows fill_xlnet(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
-                const Tokenizer& tokenizer) {
-    ModelInput input = input_of_texts({options.text}, tokenizer, Family::xlnet);
-    std::vector<Index> positions;
-    if (options.order.empty()) {
-        need_masks(input);
-        for (Index n = 0; n < input.mask_positions.extent(0); ++n) positions.push_back(input.mask_positions[2 * n + 1]);
-    } else {
-        LOCUS_CHECK(input.mask_positions.empty(), "--order names words of the text, which then holds no [MASK]");
-        positions = predict_in_order(input, options.order, tokenizer);
-    }
-    const Trace trace = run(program, checkpoint, {input}, "lm.logits", "lm_loss.bias");
-    const auto logits = trace.at("lm.logits").as<float>().rows();
-    Rows rows;
-    for (Index p = 0; p < logits.rows(); ++p) {
-        const Index position = positions[static_cast<std::size_t>(p)];
-        const std::string word = display_piece(tokenizer.piece(input.tokens[position]));
-        rows.push_back({position,
-                        options.order.empty() ? "[MASK] at token " + std::to_string(position)
-                                              : "step " + std::to_string(p + 1) + ": \"" + word + "\" at token " +
-                                                    std::to_string(position),
-                        logits.row(p)});
-    }
-    return rows;
-}
-
-Rows next_word(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
-               const Tokenizer& tokenizer) {
-    const ModelInput whole = input_of_texts({options.text}, tokenizer, Family::transformer_xl);
-    const std::vector<ModelInput> segments =
-        cut_segments(whole, options.segment > 0 ? options.segment : whole.length());
-    const std::string stage =
-        segments.size() == 1 ? "lm.logits" : "segment." + std::to_string(segments.size() - 1) + ".lm.logits";
-    const Trace trace = run(program, checkpoint, segments, stage, "crit.out_layers.0.bias");
-    const auto logits = trace.at(stage).as<float>().rows();
-    return {{whole.length(), "after token " + std::to_string(whole.length() - 1), logits.row(logits.rows() - 1)}};
-}
-
-Rows predict(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
-             const Tokenizer& tokenizer, Family family) {
+void check_family(const Options& options, Family family) {
     LOCUS_CHECK(options.order.empty() || family == Family::xlnet,
                 std::string("--order goes with xlnet, found ") + to_string(family));
     LOCUS_CHECK(options.segment == 0 || family == Family::transformer_xl,
                 std::string("--segment goes with transfo-xl, found ") + to_string(family));
     LOCUS_CHECK(!options.no_emd || family == Family::deberta,
                 std::string("--no-emd goes with deberta, found ") + to_string(family));
-    switch (family) {
-        case Family::roformer:
-            return fill_roformer(program, options, checkpoint, tokenizer);
-        case Family::xlnet:
-            return fill_xlnet(program, options, checkpoint, tokenizer);
-        case Family::transformer_xl:
-            return next_word(program, options, checkpoint, tokenizer);
-        case Family::deberta:
-            break;
-    }
-    return fill_deberta(program, options, checkpoint, tokenizer);
 }
 
 void need_numbers(const Rows& rows, const std::string& where) {
@@ -176,55 +191,60 @@ Json print(const Options& options, const Rows& rows, const Tokenizer& tokenizer)
     Json all = Json::array();
     for (const Row& row : rows) {
         const std::vector<Guess> guesses = best_words(row.logits, &tokenizer, options.top);
-        all.push_back({{"position", row.position}, {"top", cli::as_json(guesses)}});
-        if (!options.json) std::cout << row.title << '\n' << cli::as_table(guesses);
+        all.push_back({{"position", row.place.position}, {"top", cli::as_json(guesses)}});
+        if (!options.json) std::cout << row.place.title << '\n' << cli::as_table(guesses);
     }
     return all;
 }
 
+Json as_object(const Json& predictions, Family family) {
+    if (family == Family::transformer_xl) return {{"next", predictions.front()}};
+    return {{"masks", predictions}};
+}
+
 std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
 
-int fill_text(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
-              const Tokenizer& tokenizer, Family family) {
-    const Rows rows = predict(program, options, checkpoint, tokenizer, family);
-    need_numbers(rows, checkpoint.folder.string());
-    const Json all = print(options, rows, tokenizer);
-    const Json object = family == Family::transformer_xl ? Json{{"next", all.front()}} : Json{{"masks", all}};
-    if (options.json) std::cout << dumped(object) << '\n';
+int fill_text(const cli::Command& program, const Options& options, const Opened& opened) {
+    Rows rows;
+    if (!options.order.empty()) {
+        rows = fill_in_order(program, options, opened);
+    } else if (options.segment > 0) {
+        rows = fill_after_segments(program, options, opened);
+    } else {
+        const ModelInput input = input_of(options.text, opened);
+        rows = fill_one(program, options, opened, input, places_of(input, opened));
+    }
+    need_numbers(rows, opened.checkpoint.folder.string());
+    const Json all = print(options, rows, *opened.tokenizer);
+    if (options.json) std::cout << dumped(as_object(all, opened.family)) << '\n';
     return 0;
 }
 
 /// Every line of a file.  All lines are read and checked before the first is computed, so that a bad one costs nothing.
-int fill_lines(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
-               const Tokenizer& tokenizer, Family family) {
-    LOCUS_CHECK(family == Family::deberta, std::string("--text-file goes with deberta, found ") + to_string(family));
+int fill_lines(const cli::Command& program, const Options& options, const Opened& opened) {
     LOCUS_CHECK(options.order.empty() && options.segment == 0,
-                "--text-file goes with deberta, found --order or --segment beside it");
+                "--text-file goes with texts as they are, found --order or --segment beside it");
     const std::vector<cli::NumberedLine> lines = cli::read_numbered_lines(program, options.text_file);
     std::vector<ModelInput> inputs;
-    cli::check_lines(options.text_file, lines, [&](std::size_t n) {
-        inputs.push_back(input_of_texts({lines[n].text}, tokenizer, family));
-        need_masks(inputs.back());
-    });
+    cli::check_lines(options.text_file, lines,
+                     [&](std::size_t n) { inputs.push_back(input_of(lines[n].text, opened)); });
     cli::CountProgress progress(program, lines.size(), "lines");
     const auto check = [&](const std::function<void(std::size_t)>& each) {
         cli::check_lines(options.text_file, lines, each);
     };
-    std::size_t printed = 0;
-    const auto show = [&](const cli::NumberedLine& line, const Rows& rows) {
-        if (!options.json) std::cout << "line " << line.number << ": " << one_line(line.text) << '\n';
-        const Json object = {{"line", line.number}, {"masks", print(options, rows, tokenizer)}};
-        if (options.json) std::cout << (printed == 0 ? "{\"lines\": [\n" : ",\n") << dumped(object);
-        ++printed;
+    const auto show = [&](std::size_t n, const Trace& trace) {
+        const Rows rows = rows_of(trace.at(head_of(opened.family).stage), places_of(inputs[n], opened));
+        need_numbers(rows, cli::place_of(options.text_file, lines[n]) + ", " + options.model);
+        if (!options.json) std::cout << "line " << lines[n].number << ": " << one_line(lines[n].text) << '\n';
+        Json object = {{"line", lines[n].number}};
+        object.update(as_object(print(options, rows, *opened.tokenizer), opened.family));
+        if (options.json) std::cout << (n == 0 ? "{\"lines\": [\n" : ",\n") << dumped(object);
     };
-    fill_deberta(program, options, checkpoint, inputs, check, [&](std::size_t first, const std::vector<Rows>& pack) {
+    run(program, options, opened, inputs, check, [&](std::size_t first, const std::vector<Trace>& traces) {
         progress.clear();
-        for (std::size_t n = 0; n < pack.size(); ++n) {
-            need_numbers(pack[n], cli::place_of(options.text_file, lines[first + n]) + ", " + options.model);
-            show(lines[first + n], pack[n]);
-        }
+        for (std::size_t n = 0; n < traces.size(); ++n) show(first + n, traces[n]);
         cli::need_output();
-        progress.done(first + pack.size());
+        progress.done(first + traces.size());
     });
     if (options.json) std::cout << "\n]}\n";
     return 0;
@@ -251,7 +271,7 @@ int main(int argc, char** argv) {
         program.option("text", options.text, "text with one or several [MASK]; with Transformer-XL, its beginning");
     program
         .option("--text-file", options.text_file,
-                "deberta: a text on each line of this file instead; they pass the model together, not padded")
+                "a text on each line of this file instead; a deberta reads many together, not padded")
         .not_empty()
         .excludes(text);
     program.option("--top", options.top, "how many words").within(1, 1000000).shows_default();
@@ -271,11 +291,13 @@ int main(int argc, char** argv) {
     return cli::run_program(program, argc, argv, [&] {
         LOCUS_CHECK(program.given("text") != program.given("--text-file"),
                     "neither a text nor --text-file, expected one of them");
-        const Checkpoint checkpoint = open_checkpoint(resolve_model(options.model));
-        const Family family = family_of(checkpoint.config_json, checkpoint.config_file.string());
-        const auto tokenizer = open_tokenizer(checkpoint.folder);
-        if (!options.text_file.empty()) return fill_lines(program, options, checkpoint, *tokenizer, family);
+        Opened opened;
+        opened.checkpoint = open_checkpoint(resolve_model(options.model));
+        opened.family = family_of(opened.checkpoint.config_json, opened.checkpoint.config_file.string());
+        opened.tokenizer = open_tokenizer(opened.checkpoint.folder);
+        check_family(options, opened.family);
+        if (!options.text_file.empty()) return fill_lines(program, options, opened);
         options.text = cli::readable_text(program, options.text);
-        return fill_text(program, options, checkpoint, *tokenizer, family);
+        return fill_text(program, options, opened);
     });
 }

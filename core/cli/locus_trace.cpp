@@ -220,22 +220,21 @@ void write_out(const std::string& file, const Options& options, const Result& re
 int trace_lines(const cli::Command& program, const Options& options) {
     const Checkpoint checkpoint = open_checkpoint(resolve_model(options.request.model));
     const Family family = family_of(checkpoint.config_json, checkpoint.config_file.string());
-    if (family != Family::deberta)
-        throw Error(Fault::unsupported,
-                    checkpoint.folder.string() + ": --text-file goes with deberta, found " + to_string(family));
     const std::vector<cli::NumberedLine> lines = cli::read_numbered_lines(program, options.text_file);
     const auto tokenizer = open_tokenizer(checkpoint.folder);
+    const TokenTypes types = token_types_for(checkpoint, family);
     std::vector<ModelInput> inputs;
-    cli::check_lines(options.text_file, lines,
-                     [&](std::size_t n) { inputs.push_back(input_of_texts({lines[n].text}, *tokenizer, family)); });
-    const Deberta<float> model = open_deberta<float>(checkpoint, cpu_operations<float>(),
-                                                     options.reference ? ForwardPath::reference : ForwardPath::fast);
+    cli::check_lines(options.text_file, lines, [&](std::size_t n) {
+        inputs.push_back(input_of_texts({lines[n].text}, *tokenizer, family, types));
+    });
+    const auto model = open_model_of<float>(checkpoint, cpu_operations<float>(),
+                                            options.reference ? ForwardPath::reference : ForwardPath::fast);
     const StageFilter wanted = options.stages.empty() ? StageFilter() : StageFilter(options.stages);
-    const DebertaOptions switches = DebertaOptions::of(parse_dialect(options.dialect));
-    cli::check_lines(options.text_file, lines, [&](std::size_t n) { model.check(inputs[n], switches, wanted); });
+    const Dialect dialect = parse_dialect(options.dialect);
+    cli::check_lines(options.text_file, lines, [&](std::size_t n) { model->check({inputs[n]}, dialect, wanted); });
     if (!options.out.empty()) create_folder(options.out);
     cli::CountProgress progress(program, lines.size(), "lines");
-    cli::forward_in_packs(model, inputs, switches, wanted, [&](std::size_t first, std::vector<Trace>& traces) {
+    cli::forward_in_packs(*model, inputs, dialect, wanted, [&](std::size_t first, std::vector<Trace>& traces) {
         progress.clear();
         for (std::size_t n = 0; n < traces.size(); ++n) {
             const cli::NumberedLine& line = lines[first + n];
@@ -254,7 +253,7 @@ int trace_lines(const cli::Command& program, const Options& options) {
         cli::need_output();
         progress.done(first + traces.size());
     });
-    for (const std::string& warning : model.warnings()) cli::say(program, "warning: " + warning);
+    for (const std::string& warning : model->warnings()) cli::say(program, "warning: " + warning);
     return 0;
 }
 
@@ -288,7 +287,7 @@ int main(int argc, char** argv) {
         .one_value_each();
     program
         .option("--text-file", options.text_file,
-                "deberta: a text on each line of this file; --out is then a folder, --json a line for each")
+                "a text on each line of this file; --out is then a folder, --json a line for each")
         .not_empty();
     program.option("--tokens", options.request.tokens, "token ids instead of text: 1,2,3").not_empty();
     program.option("--mask", options.request.mask, "1 = visible, for --tokens: 1,1,0").not_empty();

@@ -51,19 +51,6 @@ std::vector<std::size_t> packs_of(const std::vector<ModelInput>& inputs,
     return firsts;
 }
 
-void forward_in_packs(const Deberta<float>& model, const std::vector<ModelInput>& inputs,
-                      const DebertaOptions& switches, const StageFilter& wanted,
-                      const std::function<void(std::size_t first, std::vector<Trace>& traces)>& found) {
-    const std::vector<std::size_t> packs =
-        packs_of(inputs, [&](const ModelInput& input) { return model.takes_fast_path(input, switches, wanted); });
-    for (std::size_t pack = 0; pack + 1 < packs.size(); ++pack) {
-        const std::vector<ModelInput> some(inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack]),
-                                           inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack + 1]));
-        std::vector<Trace> traces = model.forward_texts(some, switches, wanted);
-        found(packs[pack], traces);
-    }
-}
-
 void need_output() {
     std::cout.flush();
     if (!std::cout) throw Error(Fault::unreadable, "standard output cannot be written");

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "core/check.h"
-#include "core/models/deberta.h"
+#include "core/models/model_input.h"
+#include "core/trace.h"
 
 namespace locus::cli {
 
@@ -45,9 +46,19 @@ std::vector<std::size_t> packs_of(const std::vector<ModelInput>& inputs,
 
 /// Runs every input for these stages, those of a pack together; found(first, traces) comes after each pack, traces
 /// being those of inputs first, first + 1, ...
-void forward_in_packs(const Deberta<float>& model, const std::vector<ModelInput>& inputs,
-                      const DebertaOptions& switches, const StageFilter& wanted,
-                      const std::function<void(std::size_t first, std::vector<Trace>& traces)>& found);
+/// A Net is a Model, whose Switches are a Dialect, or a Deberta with its DebertaOptions.
+template <class Net, class Switches, class Found>
+void forward_in_packs(const Net& model, const std::vector<ModelInput>& inputs, const Switches& switches,
+                      const StageFilter& wanted, const Found& found) {
+    const std::vector<std::size_t> packs =
+        packs_of(inputs, [&](const ModelInput& input) { return model.takes_fast_path(input, switches, wanted); });
+    for (std::size_t pack = 0; pack + 1 < packs.size(); ++pack) {
+        const std::vector<ModelInput> some(inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack]),
+                                           inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack + 1]));
+        std::vector<Trace> traces = model.forward_texts(some, switches, wanted);
+        found(packs[pack], traces);
+    }
+}
 
 /// Throws Error(unreadable) where standard output takes no more: the lines that follow need not be computed.
 void need_output();

@@ -27,9 +27,20 @@ public:
     std::vector<std::string> stage_names(const std::vector<ModelInput>& segments, Dialect dialect) const override {
         return deberta_.stage_names(segments.front(), DebertaOptions::of(dialect));
     }
+    void check(const std::vector<ModelInput>& segments, Dialect dialect, const StageFilter& wanted) const override {
+        check_one_segment(segments);
+        deberta_.check(segments.front(), DebertaOptions::of(dialect), wanted);
+    }
     Trace forward(const std::vector<ModelInput>& segments, Dialect dialect, const StageFilter& wanted) const override {
         check_one_segment(segments);
         return deberta_.forward(segments.front(), DebertaOptions::of(dialect), wanted);
+    }
+    std::vector<Trace> forward_texts(const std::vector<ModelInput>& texts, Dialect dialect,
+                                     const StageFilter& wanted) const override {
+        return deberta_.forward_texts(texts, DebertaOptions::of(dialect), wanted);
+    }
+    bool takes_fast_path(const ModelInput& text, Dialect dialect, const StageFilter& wanted) const override {
+        return deberta_.takes_fast_path(text, DebertaOptions::of(dialect), wanted);
     }
     std::vector<std::string> warnings() const override { return deberta_.warnings(); }
 
@@ -38,6 +49,19 @@ private:
 };
 
 }  // namespace
+
+template <class Scalar>
+std::vector<Trace> Model<Scalar>::forward_texts(const std::vector<ModelInput>& texts, Dialect dialect,
+                                                const StageFilter& wanted) const {
+    std::vector<Trace> traces;
+    for (const ModelInput& text : texts) traces.push_back(forward({text}, dialect, wanted));
+    return traces;
+}
+
+template <class Scalar>
+bool Model<Scalar>::takes_fast_path(const ModelInput&, Dialect, const StageFilter&) const {
+    return false;
+}
 
 void check_one_segment(const std::vector<ModelInput>& segments) {
     LOCUS_CHECK(segments.size() == 1,
@@ -98,6 +122,8 @@ std::unique_ptr<Model<Scalar>> open_model(const std::string& config_json, const 
                                                   compute, path);
 }
 
+template class Model<float>;
+template class Model<double>;
 template void check_memory<float>(const Model<float>&, const std::vector<ModelInput>&, Dialect);
 template void check_memory<double>(const Model<double>&, const std::vector<ModelInput>&, Dialect);
 template std::unique_ptr<Model<float>> open_model<float>(const std::string&, const std::string&,

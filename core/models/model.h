@@ -34,12 +34,23 @@ public:
     /// Every stage that `forward` can write for these segments, in model order.
     virtual std::vector<std::string> stage_names(const std::vector<ModelInput>& segments, Dialect dialect) const = 0;
 
+    /// Throws what `forward` would throw of these segments, and computes nothing.
+    virtual void check(const std::vector<ModelInput>& segments, Dialect dialect,
+                       const StageFilter& wanted = {}) const = 0;
+
     /// Runs the segments one after the other, each with the memory of those before, until every wanted stage is there.
     /// Several segments: every stage is named segment.{s}.<stage>.
     /// Throws Error(usage) for ids out of range, shapes that do not fit or a pattern that matches no stage, and for
     /// more than one segment where the family has no memory.
     virtual Trace forward(const std::vector<ModelInput>& segments, Dialect dialect,
                           const StageFilter& wanted = {}) const = 0;
+
+    /// `forward` of several texts, each an input of its own without a memory of the others -> a trace for each.
+    virtual std::vector<Trace> forward_texts(const std::vector<ModelInput>& texts, Dialect dialect,
+                                             const StageFilter& wanted = {}) const;
+    /// True if several texts at once take less time than one by one: a DeBERTa with its fast path, where no wanted
+    /// stage lies inside a layer.
+    virtual bool takes_fast_path(const ModelInput& text, Dialect dialect, const StageFilter& wanted) const;
 
     /// One sentence per weight tensor read so far that holds NaN or infinity.
     virtual std::vector<std::string> warnings() const = 0;

@@ -24,11 +24,19 @@ constexpr const char* kHeadBias = "cls.predictions.bias";
 // --- the pass ---
 
 template <class Scalar>
+void Roformer<Scalar>::check(const std::vector<ModelInput>& segments, Dialect dialect,
+                             const StageFilter& wanted) const {
+    check_one_segment(segments);
+    check_input(segments.front(), config_.vocab_size, config_.type_vocab_size);
+    wanted.check_against(stage_names(segments, dialect));
+    check_length(segments.front().length());
+}
+
+template <class Scalar>
 Trace Roformer<Scalar>::forward(const std::vector<ModelInput>& segments, Dialect dialect,
                                 const StageFilter& wanted) const {
-    check_one_segment(segments);
+    check(segments, dialect, wanted);
     const ModelInput& input = segments.front();
-    check_input(input, config_.vocab_size, config_.type_vocab_size);
     Trace trace(wanted, Scheme::rotary);
     trace.expect(stage_names(segments, dialect));
 
@@ -236,11 +244,16 @@ bool Roformer<Scalar>::has_head() const {
 }
 
 template <class Scalar>
-RotaryTable<Scalar> Roformer<Scalar>::angles(Index length) const {
+void Roformer<Scalar>::check_length(Index length) const {
     if (length > config_.max_position_embeddings)
         throw Error(Fault::unsupported, "the text has " + std::to_string(length) +
                                             " tokens but the model's max_position_embeddings is " +
                                             std::to_string(config_.max_position_embeddings));
+}
+
+template <class Scalar>
+RotaryTable<Scalar> Roformer<Scalar>::angles(Index length) const {
+    check_length(length);
     if (!weights_.has(kAngleTable)) return rotary_table<Scalar>(inverse_frequencies(config_.head_width()), 0, length);
     return rotary_table_of<Scalar>(weights_.block(kAngleTable, 0, length), SinusoidLayout::concatenated);
 }

@@ -57,6 +57,7 @@ public:
     ModelSizes sizes() const override;
     std::vector<std::string> input_names() const override { return {"tokens", "mask", "token_types", "labels"}; }
     std::vector<std::string> stage_names(const std::vector<ModelInput>& segments, Dialect dialect) const override;
+    void check(const std::vector<ModelInput>& segments, Dialect dialect, const StageFilter& wanted = {}) const override;
     Trace forward(const std::vector<ModelInput>& segments, Dialect dialect,
                   const StageFilter& wanted = {}) const override;
     std::vector<std::string> warnings() const override { return weights_.warnings(); }
@@ -75,6 +76,7 @@ private:
         std::vector<Mask> masks;
         RoformerOptions options;
     };
+    void check_length(Index length) const;
     const RoformerLayer<Scalar>& layer(Index l) const;
     Tensor<Scalar> embeddings(const ModelInput& input, Trace& trace) const;
     Tensor<Scalar> run_layer(Index l, const Tensor<Scalar>& x, const Context& pass, Trace& trace) const;

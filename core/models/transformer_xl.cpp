@@ -20,21 +20,28 @@ constexpr Index kMostZeros = 100'000;
 // --- the pass ---
 
 template <class Scalar>
-Trace TransformerXl<Scalar>::forward(const std::vector<ModelInput>& segments, Dialect dialect,
-                                     const StageFilter& wanted) const {
+void TransformerXl<Scalar>::check(const std::vector<ModelInput>& segments, Dialect dialect,
+                                  const StageFilter& wanted) const {
     for (const ModelInput& input : segments) check_input(input, config_.vocab_size, 0);
     check_segments(segments, static_cast<std::size_t>(config_.n_layer) + 1, config_.d_model);
+    wanted.check_against(stage_names(segments, dialect));
+    const Index rows = rows_before_first(config_, dialect);
+    if (rows > kMostZeros && segments.front().memories.empty())
+        throw Error(Fault::unsupported, weights_.location() + ": mem_len is " + std::to_string(rows) +
+                                            ", expected at most " + std::to_string(kMostZeros) +
+                                            " in the dialect hf, which begins a text with so many rows of 0");
+}
+
+template <class Scalar>
+Trace TransformerXl<Scalar>::forward(const std::vector<ModelInput>& segments, Dialect dialect,
+                                     const StageFilter& wanted) const {
+    check(segments, dialect, wanted);
     Trace trace(wanted, Scheme::transformer_xl);
     trace.expect(stage_names(segments, dialect));
     SegmentMemory<Scalar> memory = first_memory<Scalar>(segments.front());
-    if (const Index rows = rows_before_first(config_, dialect); rows > 0 && memory.empty()) {
-        if (rows > kMostZeros)
-            throw Error(Fault::unsupported, weights_.location() + ": mem_len is " + std::to_string(rows) +
-                                                ", expected at most " + std::to_string(kMostZeros) +
-                                                " in the dialect hf, which begins a text with so many rows of 0");
+    if (const Index rows = rows_before_first(config_, dialect); rows > 0 && memory.empty())
         memory.assign(static_cast<std::size_t>(config_.n_layer) + 1,
                       Tensor<Scalar>({segments.front().batch(), rows, config_.d_model}));
-    }
     for (std::size_t s = 0; s < segments.size() && !trace.complete(); ++s)
         memory = run_segment(segments[s], memory, dialect, segment_prefix(s, segments.size()), trace);
     return trace;

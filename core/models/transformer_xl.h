@@ -31,6 +31,7 @@ public:
     ModelSizes sizes() const override;
     std::vector<std::string> input_names() const override { return {"tokens", "labels", "memory"}; }
     std::vector<std::string> stage_names(const std::vector<ModelInput>& segments, Dialect dialect) const override;
+    void check(const std::vector<ModelInput>& segments, Dialect dialect, const StageFilter& wanted = {}) const override;
     Trace forward(const std::vector<ModelInput>& segments, Dialect dialect,
                   const StageFilter& wanted = {}) const override;
     std::vector<std::string> warnings() const override { return weights_.warnings(); }

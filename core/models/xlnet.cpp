@@ -16,10 +16,16 @@ constexpr const char* kXlnetOutputBias = "lm_loss.bias";
 // --- the pass ---
 
 template <class Scalar>
-Trace Xlnet<Scalar>::forward(const std::vector<ModelInput>& segments, Dialect dialect,
-                             const StageFilter& wanted) const {
+void Xlnet<Scalar>::check(const std::vector<ModelInput>& segments, Dialect dialect, const StageFilter& wanted) const {
     for (const ModelInput& input : segments) check_xlnet_input(input, config_);
     check_segments(segments, static_cast<std::size_t>(config_.n_layer), config_.d_model);
+    wanted.check_against(stage_names(segments, dialect));
+}
+
+template <class Scalar>
+Trace Xlnet<Scalar>::forward(const std::vector<ModelInput>& segments, Dialect dialect,
+                             const StageFilter& wanted) const {
+    check(segments, dialect, wanted);
     Trace trace(wanted, Scheme::two_stream);
     trace.expect(stage_names(segments, dialect));
     SegmentMemory<Scalar> memory = first_memory<Scalar>(segments.front());

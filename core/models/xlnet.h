@@ -100,6 +100,7 @@ public:
         return {"tokens", "mask", "token_types", "labels", "perm_mask", "target_mapping", "input_mask", "memory"};
     }
     std::vector<std::string> stage_names(const std::vector<ModelInput>& segments, Dialect dialect) const override;
+    void check(const std::vector<ModelInput>& segments, Dialect dialect, const StageFilter& wanted = {}) const override;
     Trace forward(const std::vector<ModelInput>& segments, Dialect dialect,
                   const StageFilter& wanted = {}) const override;
     std::vector<std::string> warnings() const override { return weights_.warnings(); }

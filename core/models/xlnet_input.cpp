@@ -58,6 +58,7 @@ void check_xlnet_input(const ModelInput& input, const XlnetConfig& config) {
     LOCUS_CHECK(mapping.empty() || (mapping.rank() == 3 && mapping.extent(0) == batch && mapping.extent(2) == length),
                 "target_mapping has shape " + to_string(mapping.shape()) + ", expected [" + std::to_string(batch) +
                     ", P, " + std::to_string(length) + "]");
+    for (Index b = 0; b < batch && !mapping.empty(); ++b) target_positions(mapping.matrix(b).cast<double>());
     const Shape targets = mapping.empty() ? input.tokens.shape() : Shape{batch, mapping.extent(1)};
     LOCUS_CHECK(input.labels.empty() || input.labels.shape() == targets,
                 "labels has shape " + to_string(input.labels.shape()) + ", expected " + to_string(targets) +

@@ -101,7 +101,34 @@ TEST_CASE("fill: the lines of a file are filled as each alone, and a line withou
     for (const char* option : {"--order", "--segment"})
         CHECK(run("locus-fill", {"--text-file", file, option, "3"}).status == 2);
     CHECK(run("locus-fill", {"--text-file", file, "a [MASK]."}).status == 2);
-    CHECK(run("locus-fill", {"--text-file", file, "--model", "tiny-txl"}).status == 2);
+}
+
+TEST_CASE("fill: lines of a file through every family", "[cli]") {
+    const TemporaryFolder folder;
+    const std::string file = (folder / "lines.txt").string();
+    for (const auto& [model, what] : std::vector<std::pair<std::string, std::string>>{
+             {"tiny-roformer", "masks"}, {"tiny-xlnet", "masks"}, {"tiny-txl", "next"}}) {
+        INFO(model);
+        const bool masked = what == "masks";
+        const std::vector<std::string> texts = {masked ? "i love studying [MASK] so [MASK]." : "tom went to the",
+                                                masked ? "a new [MASK] opened." : "lucy was"};
+        write_file(file, texts[0] + "\n\n" + texts[1] + "\n");
+        const Outcome outcome = run("locus-fill", {"--model", model, "--text-file", file, "--json"});
+        REQUIRE(outcome.status == 0);
+        const json lines = json::parse(outcome.out)["lines"];
+        REQUIRE(lines.size() == 2);
+        for (std::size_t n = 0; n < 2; ++n) {
+            CHECK(lines[n]["line"] == 1 + 2 * n);
+            CHECK(lines[n][what] == parsed(run("locus-fill", {"--model", model, texts[n], "--json"}))[what]);
+        }
+    }
+    // One line after it is refused before anything is printed.
+    write_file(file, "a [MASK].\nno blank here\n");
+    const Outcome refused = run("locus-fill", {"--model", "tiny-xlnet", "--text-file", file});
+    CHECK(refused.status == 3);
+    CHECK(refused.out.empty());
+    CHECK_THAT(refused.err, Catch::Contains("line 2: the text has no [MASK]"));
+    CHECK(run("locus-fill", {"--model", "tiny-txl", "--text-file", file, "--segment", "3"}).status == 2);
 }
 
 TEST_CASE("fill: blank lines, bytes that are not UTF-8 and control characters in a file", "[cli]") {
@@ -198,6 +225,18 @@ TEST_CASE("trace: the lines of a file are traced as each alone, a file for each"
     CHECK(run("locus-trace", with({"--text-file", file, "--mask", "1,0,1"})).status == 2);
     CHECK(run("locus-trace", with({"--text-file", file, "--labels", "0,5,0"})).status == 2);
 
+    // Any family; one without memory of the lines before.
+    const std::string logits = "lm.logits";
+    const std::vector<std::string> other = {"--model", "tiny-txl", "--stages", logits};
+    const auto of_other = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), other.begin(), other.end());
+        return more;
+    };
+    REQUIRE(run("locus-trace", of_other({"--text-file", file, "--out", out})).status == 0);
+    REQUIRE(run("locus-trace", of_other({"--text", "lucy was at the museum.", "--out", alone})).status == 0);
+    CHECK(read_trace(out + "/line-3.safetensors").at(logits).as<float>().values() ==
+          read_trace(alone).at(logits).as<float>().values());
+
     // A line that cannot be traced is named before the first is computed, and nothing is written.
     const std::string none = (folder / "none").string();
     write_file(file, "a [MASK].\nno blank here\n");
@@ -205,6 +244,11 @@ TEST_CASE("trace: the lines of a file are traced as each alone, a file for each"
                                                 "--text-file", file, "--out", none});
     CHECK(refused.status == 2);
     CHECK_THAT(refused.err, Catch::Contains("lines.txt: line 2: stages: "));
+    CHECK_FALSE(fs::exists(none));
+    const Outcome no_stage = run("locus-trace", {"--model", "tiny-xlnet", "--stages", "layer.*.segment_term",
+                                                 "--text-file", file, "--out", none});
+    CHECK(no_stage.status == 2);
+    CHECK_THAT(no_stage.err, Catch::Contains("lines.txt: line 1: stages: "));
     CHECK_FALSE(fs::exists(none));
 }
 

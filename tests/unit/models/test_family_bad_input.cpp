@@ -19,10 +19,12 @@ ModelInput tokens_of(const Shape& shape) {
     return input;
 }
 
-/// The sentence a model refuses this input with.
+/// The sentence a model refuses this input with, before and instead of computing.
 std::string refused(const char* name, const std::vector<ModelInput>& segments) {
     const auto model = open_case_model<float>(kOracle / name / "model");
-    return refusal([&] { model->forward(segments, Dialect::reference); }, Fault::usage);
+    const std::string sentence = refusal([&] { model->forward(segments, Dialect::reference); }, Fault::usage);
+    CHECK(refusal([&] { model->check(segments, Dialect::reference); }, Fault::usage) == sentence);
+    return sentence;
 }
 
 bool says(const std::string& sentence, const std::string& what) {
@@ -107,6 +109,29 @@ TEST_CASE("families: inputs that do not fit are refused by name", "[families][ba
     CHECK(says(refused("txl_basic", {tokens_of({1, 4}), tokens_of({2, 4})}), "2 samples but the segment before had 1"));
     CHECK(says(refused("hf_xlnet_mems", {tokens_of({1, 4}), tokens_of({2, 4})}), "2 samples"));
     CHECK(says(refused("hf_xlnet_bi_data", {tokens_of({3, 4})}), "an even number"));
+}
+
+TEST_CASE("families: a stage that does not exist and a text that is too long are known without computing",
+          "[families][bad]") {
+    for (const char* name : {"hf_deberta_v2_long", "hf_roformer", "txl_basic", "hf_xlnet_bi"}) {
+        const auto model = open_case_model<float>(kOracle / name / "model");
+        const std::vector<ModelInput> four = {tokens_of({1, 4})};
+        CHECK_NOTHROW(model->check(four, Dialect::reference, StageFilter("layer.0.*")));
+        CHECK(says(refusal([&] { model->check(four, Dialect::reference, StageFilter("layer.9.*")); }, Fault::usage),
+                   "\"layer.9.*\" matches no stage"));
+    }
+    const auto roformer = open_case_model<float>(kOracle / "hf_roformer" / "model");
+    const std::vector<ModelInput> longer = {tokens_of({1, 4000})};
+    CHECK(says(refusal([&] { roformer->check(longer, Dialect::reference); }, Fault::unsupported), "has 4000 tokens"));
+    // Several texts are as many inputs, without a memory of those before them.
+    const auto xl = open_case_model<float>(kOracle / "txl_basic" / "model");
+    const std::vector<ModelInput> texts = {tokens_of({1, 4}), tokens_of({1, 3})};
+    CHECK_FALSE(xl->takes_fast_path(texts[0], Dialect::reference, StageFilter("lm.logits")));
+    const std::vector<Trace> together = xl->forward_texts(texts, Dialect::reference, StageFilter("lm.logits"));
+    REQUIRE(together.size() == 2);
+    for (std::size_t n = 0; n < 2; ++n)
+        CHECK(together[n].at("lm.logits").as<float>().values() ==
+              xl->forward({texts[n]}, Dialect::reference).at("lm.logits").as<float>().values());
 }
 
 TEST_CASE("families: memory of the wrong width or count is refused", "[families][bad]") {
