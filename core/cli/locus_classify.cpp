@@ -1,7 +1,6 @@
 // locus classify: what a fine-tuned model says of a text, of each of its tokens, or where in it an answer stands.
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -125,38 +124,24 @@ int classify_text(const cli::Command& program, const Options& options, const Ope
 
 /// Every line of a file.  All lines are read and checked before the first is computed, so that a bad one costs nothing.
 int classify_lines(const cli::Command& program, const Options& options, const Opened& opened) {
-    const std::vector<cli::NumberedLine> lines = cli::read_numbered_lines(program, options.text_file);
     const TokenTypes types = token_types_for(opened.checkpoint, opened.family);
-    std::vector<ModelInput> inputs;
-    cli::check_lines(options.text_file, lines, [&](std::size_t n) {
-        inputs.push_back(input_of_texts({lines[n].text}, *opened.tokenizer, opened.family, types));
+    const cli::TextLines texts = cli::read_text_lines(program, options.text_file, [&](const std::string& text) {
+        return input_of_texts({text}, *opened.tokenizer, opened.family, types);
     });
-    const auto model = open_classifier(options, opened, inputs.front());
+    const auto model = open_classifier(options, opened, texts.inputs.front());
     const StageFilter wanted("classifier.*");
-    cli::check_lines(options.text_file, lines,
-                     [&](std::size_t n) { model->check({inputs[n]}, Dialect::reference, wanted); });
-    cli::CountProgress progress(program, lines.size(), "lines");
-    const auto show = [&](std::size_t n, const Trace& trace) {
-        const std::vector<Classes> all = classes_of(opened, trace, inputs[n], options.top);
+    cli::run_lines(program, texts, *model, Dialect::reference, wanted, [&](std::size_t n, const Trace& trace) {
+        const std::vector<Classes> all = classes_of(opened, trace, texts.inputs[n], options.top);
+        const cli::NumberedLine& line = texts.lines[n];
         if (options.json) {
-            Json object = {{"line", lines[n].number}};
-            object.update(as_json(all, opened, inputs[n]));
+            Json object = {{"line", line.number}};
+            object.update(as_json(all, opened, texts.inputs[n]));
             std::cout << (n == 0 ? "{\"lines\": [\n" : ",\n") << dumped(object);
         } else {
-            std::cout << "line " << lines[n].number << ": " << one_line(lines[n].text) << '\n'
-                      << as_table(all, opened, inputs[n]);
+            std::cout << "line " << line.number << ": " << one_line(line.text) << '\n'
+                      << as_table(all, opened, texts.inputs[n]);
         }
-    };
-    cli::forward_in_packs(*model, inputs, Dialect::reference, wanted,
-                          [&](std::size_t first, const std::vector<Trace>& traces) {
-                              progress.clear();
-                              if (first == 0)
-                                  for (const std::string& warning : model->warnings())
-                                      cli::say(program, "warning: " + warning);
-                              for (std::size_t n = 0; n < traces.size(); ++n) show(first + n, traces[n]);
-                              cli::need_output();
-                              progress.done(first + traces.size());
-                          });
+    });
     if (options.json) std::cout << "\n]}\n";
     return 0;
 }

@@ -1,7 +1,6 @@
 // locus fill: the words a model puts in place of [MASK], or after the text.
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -100,45 +99,28 @@ Rows rows_of(const Stage& stage, const std::vector<Place>& places) {
     return rows;
 }
 
-using CheckEach = std::function<void(const std::function<void(std::size_t)>&)>;
-using Found = std::function<void(std::size_t first, const std::vector<Trace>& traces)>;
-
-/// The logits of every input, pack by pack.  check(f) calls f(n) for each of them before the first is computed: f
-/// throws what the model cannot do with number n.
-template <class Net, class Switches>
-void run_with(const Net& model, const Switches& switches, const cli::Command& program, const Opened& opened,
-              const std::vector<ModelInput>& inputs, const CheckEach& check, const Found& found) {
-    need_head(model, switches, inputs.front(), opened);
-    const StageFilter wanted(head_of(opened.family).stage);
-    check([&](std::size_t n) { model.check({inputs[n]}, switches, wanted); });
-    cli::forward_in_packs(model, inputs, switches, wanted, [&](std::size_t first, const std::vector<Trace>& traces) {
-        if (first == 0)
-            for (const std::string& warning : model.warnings()) cli::say(program, "warning: " + warning);
-        found(first, traces);
-    });
-}
-
-void run(const cli::Command& program, const Options& options, const Opened& opened,
-         const std::vector<ModelInput>& inputs, const CheckEach& check, const Found& found) {
+/// use(model, switches) with the model of the folder.
+template <class Use>
+void with_model(const Options& options, const Opened& opened, const Use& use) {
     const ForwardPath path = options.reference ? ForwardPath::reference : ForwardPath::fast;
     if (options.no_emd) {
         DebertaOptions switches = DebertaOptions::of(Dialect::reference);
         switches.decoder = MaskDecoder::none;
-        const auto model = open_deberta<float>(opened.checkpoint, cpu_operations<float>(), path);
-        return run_with(model, switches, program, opened, inputs, check, found);
+        return use(open_deberta<float>(opened.checkpoint, cpu_operations<float>(), path), switches);
     }
-    const auto model = open_model_of<float>(opened.checkpoint, cpu_operations<float>(), path);
-    run_with(*model, Dialect::reference, program, opened, inputs, check, found);
+    use(*open_model_of<float>(opened.checkpoint, cpu_operations<float>(), path), Dialect::reference);
 }
 
 Rows fill_one(const cli::Command& program, const Options& options, const Opened& opened, const ModelInput& input,
               const std::vector<Place>& places) {
     Rows rows;
-    run(
-        program, options, opened, {input}, [](const auto& check) { check(0); },
-        [&](std::size_t, const std::vector<Trace>& traces) {
-            rows = rows_of(traces.front().at(head_of(opened.family).stage), places);
-        });
+    with_model(options, opened, [&](const auto& model, const auto& switches) {
+        need_head(model, switches, input, opened);
+        const char* logits = head_of(opened.family).stage;
+        const Trace trace = model.forward({input}, switches, StageFilter(logits));
+        for (const std::string& warning : model.warnings()) cli::say(program, "warning: " + warning);
+        rows = rows_of(trace.at(logits), places);
+    });
     return rows;
 }
 
@@ -224,27 +206,21 @@ int fill_text(const cli::Command& program, const Options& options, const Opened&
 int fill_lines(const cli::Command& program, const Options& options, const Opened& opened) {
     LOCUS_CHECK(options.order.empty() && options.segment == 0,
                 "--text-file goes with texts as they are, found --order or --segment beside it");
-    const std::vector<cli::NumberedLine> lines = cli::read_numbered_lines(program, options.text_file);
-    std::vector<ModelInput> inputs;
-    cli::check_lines(options.text_file, lines,
-                     [&](std::size_t n) { inputs.push_back(input_of(lines[n].text, opened)); });
-    cli::CountProgress progress(program, lines.size(), "lines");
-    const auto check = [&](const std::function<void(std::size_t)>& each) {
-        cli::check_lines(options.text_file, lines, each);
-    };
+    const cli::TextLines texts = cli::read_text_lines(program, options.text_file,
+                                                      [&](const std::string& text) { return input_of(text, opened); });
+    const char* logits = head_of(opened.family).stage;
     const auto show = [&](std::size_t n, const Trace& trace) {
-        const Rows rows = rows_of(trace.at(head_of(opened.family).stage), places_of(inputs[n], opened));
-        need_numbers(rows, cli::place_of(options.text_file, lines[n]) + ", " + options.model);
-        if (!options.json) std::cout << "line " << lines[n].number << ": " << one_line(lines[n].text) << '\n';
-        Json object = {{"line", lines[n].number}};
+        const Rows rows = rows_of(trace.at(logits), places_of(texts.inputs[n], opened));
+        need_numbers(rows, texts.place(n) + ", " + options.model);
+        const cli::NumberedLine& line = texts.lines[n];
+        if (!options.json) std::cout << "line " << line.number << ": " << one_line(line.text) << '\n';
+        Json object = {{"line", line.number}};
         object.update(as_object(print(options, rows, *opened.tokenizer), opened.family));
         if (options.json) std::cout << (n == 0 ? "{\"lines\": [\n" : ",\n") << dumped(object);
     };
-    run(program, options, opened, inputs, check, [&](std::size_t first, const std::vector<Trace>& traces) {
-        progress.clear();
-        for (std::size_t n = 0; n < traces.size(); ++n) show(first + n, traces[n]);
-        cli::need_output();
-        progress.done(first + traces.size());
+    with_model(options, opened, [&](const auto& model, const auto& switches) {
+        need_head(model, switches, texts.inputs.front(), opened);
+        cli::run_lines(program, texts, model, switches, StageFilter(logits), show);
     });
     if (options.json) std::cout << "\n]}\n";
     return 0;

@@ -220,40 +220,31 @@ void write_out(const std::string& file, const Options& options, const Result& re
 int trace_lines(const cli::Command& program, const Options& options) {
     const Checkpoint checkpoint = open_checkpoint(resolve_model(options.request.model));
     const Family family = family_of(checkpoint.config_json, checkpoint.config_file.string());
-    const std::vector<cli::NumberedLine> lines = cli::read_numbered_lines(program, options.text_file);
     const auto tokenizer = open_tokenizer(checkpoint.folder);
     const TokenTypes types = token_types_for(checkpoint, family);
-    std::vector<ModelInput> inputs;
-    cli::check_lines(options.text_file, lines, [&](std::size_t n) {
-        inputs.push_back(input_of_texts({lines[n].text}, *tokenizer, family, types));
+    const cli::TextLines texts = cli::read_text_lines(program, options.text_file, [&](const std::string& text) {
+        return input_of_texts({text}, *tokenizer, family, types);
     });
     const auto model = open_model_of<float>(checkpoint, cpu_operations<float>(),
                                             options.reference ? ForwardPath::reference : ForwardPath::fast);
     const StageFilter wanted = options.stages.empty() ? StageFilter() : StageFilter(options.stages);
-    const Dialect dialect = parse_dialect(options.dialect);
-    cli::check_lines(options.text_file, lines, [&](std::size_t n) { model->check({inputs[n]}, dialect, wanted); });
-    if (!options.out.empty()) create_folder(options.out);
-    cli::CountProgress progress(program, lines.size(), "lines");
-    cli::forward_in_packs(*model, inputs, dialect, wanted, [&](std::size_t first, std::vector<Trace>& traces) {
-        progress.clear();
-        for (std::size_t n = 0; n < traces.size(); ++n) {
-            const cli::NumberedLine& line = lines[first + n];
-            const std::string number = std::to_string(line.number);
-            const ModelInput& input = inputs[first + n];
-            const Result result{std::move(traces[n]), tokens_as_json({input}), inputs_as_json({input})};
-            if (!options.out.empty()) write_out(options.out + "/line-" + number + ".safetensors", options, result);
-            if (options.json) {
-                Json object = as_json(result.trace, options);
-                object["line"] = line.number;
-                std::cout << object.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
-            } else if (options.out.empty()) {
-                std::cout << "line " << number << ": " << one_line(line.text) << '\n' << as_table(result.trace);
-            }
+    const auto show = [&](std::size_t n, Trace& trace) {
+        const std::string number = std::to_string(texts.lines[n].number);
+        const std::vector<ModelInput> input = {texts.inputs[n]};
+        const Result result{std::move(trace), tokens_as_json(input), inputs_as_json(input)};
+        if (!options.out.empty()) {
+            if (n == 0) create_folder(options.out);
+            write_out(options.out + "/line-" + number + ".safetensors", options, result);
         }
-        cli::need_output();
-        progress.done(first + traces.size());
-    });
-    for (const std::string& warning : model->warnings()) cli::say(program, "warning: " + warning);
+        if (options.json) {
+            Json object = as_json(result.trace, options);
+            object["line"] = texts.lines[n].number;
+            std::cout << object.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+        } else if (options.out.empty()) {
+            std::cout << "line " << number << ": " << one_line(texts.lines[n].text) << '\n' << as_table(result.trace);
+        }
+    };
+    cli::run_lines(program, texts, *model, parse_dialect(options.dialect), wanted, show);
     return 0;
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iostream>
 
-#include "core/cli/program.h"
 #include "core/text/corpus/text_file.h"
 #include "core/text/tokenizers/unicode.h"
 
@@ -30,8 +29,21 @@ std::vector<NumberedLine> read_numbered_lines(const Command& program, const std:
     return lines;
 }
 
-std::string place_of(const std::string& file, const NumberedLine& line) {
-    return file + ": line " + std::to_string(line.number);
+void TextLines::check_each(const std::function<void(std::size_t n)>& f) const {
+    for (std::size_t n = 0; n < lines.size(); ++n) try {
+            f(n);
+        } catch (const Error& error) {
+            const std::string sentence = error.what();
+            const bool of_file = error.fault() == Fault::usage && !sentence.starts_with("stages:");
+            throw Error(of_file ? Fault::unreadable : error.fault(), place(n) + ": " + sentence);
+        }
+}
+
+TextLines read_text_lines(const Command& program, const std::string& file,
+                          const std::function<ModelInput(const std::string& text)>& make) {
+    TextLines texts{file, read_numbered_lines(program, file), {}};
+    texts.check_each([&](std::size_t n) { texts.inputs.push_back(make(texts.lines[n].text)); });
+    return texts;
 }
 
 std::vector<std::size_t> packs_of(const std::vector<ModelInput>& inputs,

@@ -5,13 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "core/check.h"
+#include "core/cli/program.h"
 #include "core/models/model_input.h"
 #include "core/trace.h"
 
 namespace locus::cli {
-
-class Command;
 
 struct NumberedLine {
     Index number = 0;  // in the file, from 1
@@ -22,43 +20,28 @@ struct NumberedLine {
 /// Throws Error(unreadable) for a file that cannot be read or has no such line.
 std::vector<NumberedLine> read_numbered_lines(const Command& program, const std::string& file);
 
-/// "questions.txt: line 3"
-std::string place_of(const std::string& file, const NumberedLine& line);
+/// The lines of a file as a model takes them.
+struct TextLines {
+    std::string file;
+    std::vector<NumberedLine> lines;
+    std::vector<ModelInput> inputs;  // one for each
 
-/// Checks every input before the first is computed: f(n) throws what is wrong with number n, and the sentence gets the
-/// line's place in front.  What is wrong with a line is the file's fault, except that it lacks the stages asked for.
-template <class Check>
-void check_lines(const std::string& file, const std::vector<NumberedLine>& lines, Check f) {
-    for (std::size_t n = 0; n < lines.size(); ++n) try {
-            f(n);
-        } catch (const Error& error) {
-            const std::string sentence = error.what();
-            const bool of_file = error.fault() == Fault::usage && !sentence.starts_with("stages:");
-            throw Error(of_file ? Fault::unreadable : error.fault(), place_of(file, lines[n]) + ": " + sentence);
-        }
-}
+    /// "questions.txt: line 3"
+    std::string place(std::size_t n) const { return file + ": line " + std::to_string(lines[n].number); }
+    /// f(n) for every line, before the first is computed: what it throws gets the line's place in front.  What is wrong
+    /// with a line is the file's fault, except that it lacks the stages asked for.
+    void check_each(const std::function<void(std::size_t n)>& f) const;
+};
+
+/// make(text) -> the input of a line; what it throws names the line.
+TextLines read_text_lines(const Command& program, const std::string& file,
+                          const std::function<ModelInput(const std::string& text)>& make);
 
 /// Consecutive inputs that pass the model together: as many as have 2,048 tokens where all take the fast path, which
 /// takes_fast_path tells of each; else one, for stages inside layers are computed text by text and their memory need be
 /// that of one.  -> the first of each pack, and the number of inputs at the end.
 std::vector<std::size_t> packs_of(const std::vector<ModelInput>& inputs,
                                   const std::function<bool(const ModelInput&)>& takes_fast_path);
-
-/// Runs every input for these stages, those of a pack together; found(first, traces) comes after each pack, traces
-/// being those of inputs first, first + 1, ...
-/// A Net is a Model, whose Switches are a Dialect, or a Deberta with its DebertaOptions.
-template <class Net, class Switches, class Found>
-void forward_in_packs(const Net& model, const std::vector<ModelInput>& inputs, const Switches& switches,
-                      const StageFilter& wanted, const Found& found) {
-    const std::vector<std::size_t> packs =
-        packs_of(inputs, [&](const ModelInput& input) { return model.takes_fast_path(input, switches, wanted); });
-    for (std::size_t pack = 0; pack + 1 < packs.size(); ++pack) {
-        const std::vector<ModelInput> some(inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack]),
-                                           inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack + 1]));
-        std::vector<Trace> traces = model.forward_texts(some, switches, wanted);
-        found(packs[pack], traces);
-    }
-}
 
 /// Throws Error(unreadable) where standard output takes no more: the lines that follow need not be computed.
 void need_output();
@@ -80,5 +63,30 @@ private:
     bool terminal_, shown_ = false;
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now(), said_ = begin_;
 };
+
+/// Checks every line, then computes them for these stages, those of a pack together, with progress: show(n, trace)
+/// comes in order.  Ends where nobody takes what is printed. A Net is a Model, whose Switches are a Dialect, or a
+/// Deberta with its DebertaOptions.
+template <class Net, class Switches, class Show>
+void run_lines(const Command& program, const TextLines& texts, const Net& model, const Switches& switches,
+               const StageFilter& wanted, const Show& show) {
+    const std::vector<ModelInput>& inputs = texts.inputs;
+    texts.check_each([&](std::size_t n) { model.check({inputs[n]}, switches, wanted); });
+    const std::vector<std::size_t> packs =
+        packs_of(inputs, [&](const ModelInput& input) { return model.takes_fast_path(input, switches, wanted); });
+    CountProgress progress(program, inputs.size(), "lines");
+    for (std::size_t pack = 0; pack + 1 < packs.size(); ++pack) {
+        const std::size_t first = packs[pack], end = packs[pack + 1];
+        std::vector<Trace> traces = model.forward_texts(
+            {inputs.begin() + static_cast<std::ptrdiff_t>(first), inputs.begin() + static_cast<std::ptrdiff_t>(end)},
+            switches, wanted);
+        progress.clear();
+        if (first == 0)
+            for (const std::string& warning : model.warnings()) say(program, "warning: " + warning);
+        for (std::size_t n = first; n < end; ++n) show(n, traces[n - first]);
+        need_output();
+        progress.done(end);
+    }
+}
 
 }  // namespace locus::cli
