@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/conformance/diagnosis/judge.h"
+#include "core/conformance/diagnosis/other_parts.h"
 #include "core/conformance/diagnosis/patterns.h"
 #include "core/conformance/diagnosis/saved.h"
 #include "core/conformance/diagnosis/whole_pass.h"
@@ -195,7 +196,8 @@ public:
             return false;
         }
         if (!stage.diagnosis.named) {
-            if (auto axes = other_axes(evidence_, verdict)) {
+            const auto axes = other_axes(evidence_, verdict);
+            if (axes && !goes_on_with_saved(own_, seen_, verdict, right, made_of_)) {
                 stage.saved = stage.diagnosis.pattern = *axes;
                 add_saved(std::move(stage), right);
                 return false;
@@ -316,7 +318,8 @@ private:
         WrongStage stage{verdict.name, diagnose(own_, seen, verdict, assumed), {}, "", ""};
         if (saved)
             stage.diagnosis.pattern = pattern_beside(verdict, right);
-        else if (!stage.diagnosis.named && (saved = beside(verdict, right, other_axes)))
+        else if (!stage.diagnosis.named && !goes_on_with_saved(own_, seen_, verdict, right, made_of_) &&
+                 (saved = beside(verdict, right, other_axes)))
             stage.diagnosis.pattern = *saved;
         if (!saved) return add(own_, seen, verdict, assumed, std::move(stage));
         stage.saved = std::move(*saved);
@@ -406,7 +409,22 @@ private:
         }
         if (&evidence == &own_ && !stage.explained() && !stage.diagnosis.follows)
             stage.diagnosis.pattern = pattern_beside(verdict, computed(verdict, assumed));
+        if (!stage.explained() && !stage.diagnosis.follows && compared && verdict.wrong >= kFewestWrong)
+            describe_parts(evidence, seen, verdict, assumed, stage);
         result.stages.push_back(std::move(stage));
+    }
+
+    /// What an unexplained stage is made of, if that is known.  What nothing explains in one layer is not searched in
+    /// the next, and what something explains is as likely to be explained by the same there.
+    void describe_parts(const Evidence& evidence, const Comparison& seen, const StageVerdict& verdict,
+                        const std::vector<Formula>& assumed, WrongStage& stage) {
+        const std::string stem = scope_and_stem(verdict.name).second;
+        const auto before = of_other_parts_.find(stem);
+        const bool known = before != of_other_parts_.end();
+        if (known && !before->second) return;
+        auto parts = made_of_other_parts(evidence, seen, verdict, assumed, known);
+        if (!known) of_other_parts_[stem] = parts.has_value();
+        if (parts) stage.diagnosis.pattern = std::move(*parts);
     }
 
     /// Nothing is known of the layers before this one: the candidate does not report what it begins with, and has
@@ -470,6 +488,7 @@ private:
     const MadeOf& made_of_;
     std::vector<StageVerdict> following_;  // failing stages of this layer that follow from the candidate's own inputs
     std::set<std::string> unexplained_;    // stems that two mistakes were tried at in vain
+    std::map<std::string, bool> of_other_parts_;  // stems that other parts were tried at: whether some explain it
 };
 
 }  // namespace

@@ -14,12 +14,20 @@ namespace locus::conformance {
 
 std::shared_ptr<const ModelFolder> ModelFolder::open(const std::string& folder) {
     const Checkpoint checkpoint = open_checkpoint(folder);
-    auto model = std::make_shared<ModelFolder>(checkpoint.weights);
-    model->config_json = checkpoint.config_json;
-    model->location = checkpoint.config_file.string();
-    model->family = family_of(model->config_json, model->location);
-    const std::string &config = model->config_json, &location = model->location;
-    switch (model->family) {
+    ModelFolder alone(checkpoint.weights);
+    alone.config_json = checkpoint.config_json;
+    alone.location = checkpoint.config_file.string();
+    alone.family = family_of(alone.config_json, alone.location);
+    return alone.with(checkpoint.weights);
+}
+
+std::shared_ptr<const ModelFolder> ModelFolder::with(std::shared_ptr<const WeightSource> other) const {
+    auto model = std::make_shared<ModelFolder>(std::move(other));
+    model->config_json = config_json;
+    model->location = location;
+    model->family = family;
+    const std::string& config = config_json;
+    switch (family) {
         case Family::deberta:
             model->deberta =
                 std::make_unique<DebertaWeights<double>>(parse_deberta_config(config, location), model->source);

@@ -13,7 +13,7 @@ namespace locus::conformance {
 
 namespace {
 
-Stage with_values(Stage stage, const Tensor<double>& values) {
+Stage stage_with(Stage stage, const Tensor<double>& values) {
     if (std::holds_alternative<IndexTensor>(stage.values)) {
         IndexTensor whole(values.shape());
         for (Index n = 0; n < values.size(); ++n) whole[n] = static_cast<std::int64_t>(values[n]);
@@ -140,7 +140,7 @@ private:
         if (change.wrong == 0) return keep(stage);
         pass.changed.push_back(change);
         others_.insert(stage.name);
-        pass.trace.add(with_values(stage, values));
+        pass.trace.add(stage_with(stage, values));
     }
     void leave_out(const Stage& stage) {
         others_.insert(stage.name);

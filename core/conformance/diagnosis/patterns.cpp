@@ -118,6 +118,7 @@ std::string describe_difference(const Evidence& evidence, const StageVerdict& ve
     const auto segment = static_cast<std::size_t>(segment_of(verdict.name));
     const ModelInput* input = segment < evidence.segments.size() ? &evidence.segments[segment] : nullptr;
     if (const auto values = pattern_of_values(compared)) return *values + scale_taken(evidence, verdict.name, compared);
+    if (const auto axes = other_axes(evidence, verdict)) return *axes;
     if (const auto half = in_half_precision(evidence, compared, verdict.name)) return *half;
     if (const auto mask = pattern_of_mask(compared, scope_and_stem(verdict.name).second, input)) return *mask;
     if (const auto places = pattern_of_places(compared, input)) return *places;
@@ -249,6 +250,23 @@ Sentence reordered(const Compared& at) {
     return std::nullopt;
 }
 
+/// Rows of H*d channels that were cut into heads as [d,H]: every H-th channel belongs to one head.
+Sentence heads_cut_otherwise(const Compared& at) {
+    if (at.axes.size() != at.right.shape().size() || at.rank() < 3 || at.axes[at.axes.size() - 3] != "H" ||
+        at.axes.back() != "d")
+        return std::nullopt;
+    const Index width = at.last(), rows = at.before_last(), heads = at.right.extent(at.rank() - 3);
+    if (width < 2 || heads < 2) return std::nullopt;
+    const auto cut = [&](Index n) {  // where the channel that was taken stands in the right cut
+        const Index c = n % width, row = n / width % rows, head = n / (width * rows) % heads;
+        const Index channel = c * heads + head;
+        return at.right[n - (head * rows + row) * width - c + (channel / width * rows + row) * width + channel % width];
+    };
+    if (!at.explained_by(cut)) return std::nullopt;
+    return "the channels are cut into heads as [d,H] instead of [H,d]: channel c of head h is number c H + h of its "
+           "row, not h d + c";
+}
+
 /// Which group of cells shares a constant: its number for a flat index.
 template <class GroupOf>
 Sentence constant_offsets(const Compared& at, Index groups, GroupOf group_of, const std::string& words) {
@@ -324,7 +342,8 @@ std::optional<double> common_factor(const Compared& at) {
 std::optional<std::string> pattern_of_values(const Compared& compared) {
     for (const double value : compared.found.values())
         if (!std::isfinite(value)) return std::nullopt;
-    for (const auto rule : {one_factor, one_offset, transposed_or_exchanged, reversed, reordered, by_group})
+    for (const auto rule :
+         {one_factor, one_offset, transposed_or_exchanged, reversed, heads_cut_otherwise, reordered, by_group})
         if (Sentence sentence = rule(compared)) return sentence;
     return std::nullopt;
 }

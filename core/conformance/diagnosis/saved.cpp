@@ -90,31 +90,49 @@ double allowed_of(const StageVerdict& verdict, const Tensor<double>& right) {
                               : verdict.tolerance.absolute + verdict.tolerance.relative * largest_size(right);
 }
 
-}  // namespace
+/// What stages after a wrong one say of the numbers that stand under its name.
+struct Users {
+    bool follow_saved = false;  // one follows from those and not from the right numbers
+    std::string proof;          // the one that follows from the right numbers and is furthest from what those give
+    double off = 0;             // how far
+};
 
-std::optional<std::string> saved_otherwise(const Evidence& evidence, const Comparison& comparison,
-                                           const StageVerdict& verdict, const Tensor<double>& right,
-                                           const MadeOf& made_of) {
-    if (verdict.worst < 0) return std::nullopt;  // of another shape or dtype: nothing can be computed from it
+Users users_of(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict,
+               const Tensor<double>& right, const MadeOf& made_of) {
+    Users found;
+    if (verdict.worst < 0) return found;  // of another shape or dtype: nothing can be computed from it
     Evidence repaired = evidence;
     repaired.candidate = with_values(evidence.candidate, verdict.name, right);
-    std::string proof;
-    double off = 0;
     for (const std::string& user : reported_after(comparison, verdict.name, made_of)) {
         const StageVerdict& after = *verdict_on(comparison, user);
         const std::optional<Explanation> of_saved = by_the_right_formula(evidence, comparison, after);
         const std::optional<Explanation> of_right = by_the_right_formula(repaired, comparison, after);
         if (!of_saved || !of_right) continue;
-        if (!is_far(*of_saved) && is_far(*of_right)) return std::nullopt;  // the port goes on with what it saved
-        if (is_far(*of_saved) && !is_far(*of_right) && of_saved->residual > off) {
-            proof = user;
-            off = of_saved->residual;
+        if (!is_far(*of_saved) && is_far(*of_right)) found.follow_saved = true;
+        if (is_far(*of_saved) && !is_far(*of_right) && of_saved->residual > found.off) {
+            found.proof = user;
+            found.off = of_saved->residual;
         }
+        if (found.follow_saved) break;
     }
-    if (proof.empty()) return std::nullopt;
-    return "the port computes it rightly and saves other numbers under its name: " + proof +
-           ", which is made of it, follows from the right numbers, and would be off by " + format_number(off) +
+    return found;
+}
+
+}  // namespace
+
+std::optional<std::string> saved_otherwise(const Evidence& evidence, const Comparison& comparison,
+                                           const StageVerdict& verdict, const Tensor<double>& right,
+                                           const MadeOf& made_of) {
+    const Users users = users_of(evidence, comparison, verdict, right, made_of);
+    if (users.follow_saved || users.proof.empty()) return std::nullopt;
+    return "the port computes it rightly and saves other numbers under its name: " + users.proof +
+           ", which is made of it, follows from the right numbers, and would be off by " + format_number(users.off) +
            " of its largest value with these";
+}
+
+bool goes_on_with_saved(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict,
+                        const Tensor<double>& right, const MadeOf& made_of) {
+    return users_of(evidence, comparison, verdict, right, made_of).follow_saved;
 }
 
 TraceView with_values(const TraceView& candidate, const std::string& stage, const Tensor<double>& values) {
@@ -141,7 +159,8 @@ std::optional<std::string> other_axes(const Evidence& evidence, const StageVerdi
         if (!holds_in_order(right, found, order, allowed)) continue;
         if (!std::is_sorted(order.begin(), order.end()))
             return "the right numbers with their axes in the order " + axes_text(stage->axes, order) +
-                   ": transpose them to " + expected + ", and save " + to_string(right.shape());
+                   ": transpose them to " + expected +
+                   (right.shape() == found.shape() ? "" : ", and save " + to_string(right.shape()));
         if (right.shape() == found.shape()) return std::nullopt;
         return "the right numbers in the right order, but of shape " + to_string(found.shape()) + ": save them as " +
                expected + " = " + to_string(right.shape());

@@ -17,6 +17,11 @@ std::optional<std::string> saved_otherwise(const Evidence& evidence, const Compa
                                            const StageVerdict& verdict, const Tensor<double>& right,
                                            const MadeOf& made_of);
 
+/// True if a stage after it follows from the numbers that were saved and not from the right ones: what is wrong with
+/// them is wrong with the port.
+bool goes_on_with_saved(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict,
+                        const Tensor<double>& right, const MadeOf& made_of);
+
 /// The candidate, as if it had saved these values under the name of a stage that it reports.
 TraceView with_values(const TraceView& candidate, const std::string& stage, const Tensor<double>& values);
 

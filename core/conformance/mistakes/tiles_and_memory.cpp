@@ -268,6 +268,28 @@ Formula ffn_misread() {
         }};
 }
 
+/// The table through the projection of queries or keys, whose weight is read by columns.
+Formula table_misread(bool of_queries) {
+    return {of_queries ? "q_r" : "k_r", {"/relative.table"}, [of_queries](const Replay& at) {
+                const Dense<double>& right =
+                    of_queries ? at.deberta().position_query(at.layer()) : at.deberta().position_key(at.layer());
+                const Tensor<double>& table = at("/relative.table");
+                const Tensor<double> split =
+                    project_heads<double>(Tensor<double>({1, table.extent(0), table.extent(1)}, table.values()),
+                                          {by_columns(right.weight), right.bias}, heads_of(at));
+                return Tensor<double>({split.extent(1), split.extent(2), split.extent(3)}, split.values());
+            }};
+}
+
+Formula head_misread() {
+    return {"/mlm.transform", {"/head_input"}, [](const Replay& at) {
+                const HeadParts head = head_parts(at);
+                const Tensor<double>& x = head_input(at);
+                const Matrix<double> inner = dense<double>(x.rows(), {by_columns(head.dense.weight), head.dense.bias});
+                return shaped(x, layer_norm<double>(activate<double>(inner, head.activation), head.norm, head.eps));
+            }};
+}
+
 Formula transposed_stage(const std::string& stem) {
     return {stem, {"q", "k"}, [stem](const Replay& at) {
                 const Tensor<double> right = at.right(stem);
@@ -287,6 +309,9 @@ Mistake mistake() {
         const Formula misread = formula();
         variants.push_back({std::string("the weight of ") + what + " read by columns", {misread}, {misread.stem}});
     }
+    variants.push_back({"the weight of q_r read by columns", {table_misread(true)}, {"q_r"}});
+    variants.push_back({"the weight of k_r read by columns", {table_misread(false)}, {"k_r"}});
+    variants.push_back({"the weight of the head read by columns", {head_misread()}, {"/mlm.transform"}});
     for (const char* stem : {"c2c", "ac", "scores", "probs"})
         variants.push_back({std::string(stem) + " transposed", {transposed_stage(stem)}});
     return {.number = 82,
@@ -296,7 +321,7 @@ Mistake mistake() {
             .evidence = "",
             .lesson = "28",
             .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
-            .stems = {"q", "k", "v", "c2c", "ac", "attention", "ffn_act", "ffn"},
+            .stems = {"q", "k", "v", "q_r", "k_r", "c2c", "ac", "attention", "ffn_act", "ffn", "/mlm.transform"},
             .variants = std::move(variants)};
 }
 

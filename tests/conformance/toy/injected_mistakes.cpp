@@ -174,6 +174,9 @@ std::vector<InjectedMistake> other_family_mistakes() {
         {{82, 3}, {kD, kR}, "the dense layer after attention read by columns", {"attention"}, ""},
         {{82, 4}, {kD, kR}, "the first feed-forward weight read by columns", {"ffn_act"}, ""},
         {{82, 5}, {kD, kR}, "the second feed-forward weight read by columns", {"ffn"}, ""},
+        {{82, 6}, {kD}, "the weight of position queries read by columns", {"q_r"}, ""},
+        {{82, 7}, {kD}, "the weight of position keys read by columns", {"k_r"}, ""},
+        {{82, 8}, {kD, kR}, "the head's dense layer read by columns", {"mlm.transform"}, ""},
         {{83, 0}, {kD, kR, kT, kX}, "probs v added up in float32", {"context"}, "", true},
     };
 }

@@ -299,7 +299,7 @@ void masked_word_head(const Toolbox<Scalar>& tools, const WordHead<Scalar>& head
     Array<Scalar> table = tools.weight(head.table);
     const Index words = table.extent(0);
     if (!injected.is(52, 0) || table.width() != x.width()) {
-        transform = tools.dense(x, head.dense);
+        transform = tools.dense(x, head.dense, 5);
         if (!injected.is(52, 1)) transform = tools.activated(std::move(transform), head.activation);
         std::optional<double> eps;
         if (injected.is(52, 5)) eps = 1e-3;

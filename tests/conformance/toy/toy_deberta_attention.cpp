@@ -89,6 +89,7 @@ typename ToyDeberta<Scalar>::Heads ToyDeberta<Scalar>::project(const std::string
 /// The relative table as position queries or position keys -> [1,H,2k,d].
 template <class Scalar>
 Array<Scalar> ToyDeberta<Scalar>::position_heads(Index l, bool query) const {
+    const bool asks = query;
     if (injected().is(6)) query = !query;
     const std::string self = self_of(l);
     std::string name = self + (query ? "pos_query_proj" : "pos_key_proj");
@@ -100,6 +101,7 @@ Array<Scalar> ToyDeberta<Scalar>::position_heads(Index l, bool query) const {
     if (injected().is(24, 0))  // a projection that was never loaded
         for (std::size_t n = 0; n < matrix.values.size(); ++n)
             matrix.values[n] = static_cast<Scalar>(std::sin(2.3 * static_cast<double>(n + 1)) / 2);
+    if (injected().is(82, asks ? 6 : 7)) matrix = read_by_columns(matrix);
     const A bias = injected().is(24, 1) ? A() : tools_.weight(name + ".bias");
     return tools_.split(tools_.dense(rows, matrix, bias), config_.num_attention_heads);
 }
