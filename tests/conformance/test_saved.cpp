@@ -161,6 +161,29 @@ TEST_CASE("saved: right numbers in another order of axes are right numbers", "[k
     CHECK(wrong.all->stages.front().saved.empty());
 }
 
+TEST_CASE("saved: an index without its span is one that the port cannot have used", "[kit][saved]") {
+    const Range& range = deberta();
+    const Index span = range.model->deberta->config().span();
+    Trace port;
+    for (Stage stage : range.sharp.stages()) {
+        if (stage.name == "relative.index") {
+            IndexTensor buckets = std::get<IndexTensor>(stage.values);
+            for (Index n = 0; n < buckets.size(); ++n) buckets[n] -= span;
+            stage.values = buckets;
+        }
+        port.add(stage);
+    }
+    const CaseReport report = judged(range, port);
+    INFO(divergence_text(report));
+    REQUIRE(report.all);
+    REQUIRE(report.all->stages.size() == 1);
+    const WrongStage& wrong = report.all->stages.front();
+    CHECK_THAT(wrong.saved, Catch::Contains("cannot be computed from these"));
+    CHECK_THAT(wrong.diagnosis.pattern,
+               Catch::Contains("the bucket, to which the span of " + std::to_string(span) + " is not yet added"));
+    CHECK(report.all->repaired == Repaired::yes);
+}
+
 TEST_CASE("saved: a list of outputs that begins one too early is one mistake in every layer", "[kit][saved]") {
     const Range& range = deberta();
     const auto outputs = [&](std::size_t late) {

@@ -162,8 +162,9 @@ void draw_mistake(Scene& scene, SideColumn& column, const ReportedCase& one) {
         if (one.pattern != saved && one.pattern != "no pattern found") column.sentence(as_sentence(one.pattern));
     } else {
         column.heading("No known mistake fits");
-        column.sentence(one.pattern.empty() ? "No mistake of the catalogue explains these values." : one.pattern + ".",
-                        false);
+        column.sentence(
+            one.pattern.empty() ? "No mistake of the catalogue explains these values." : as_sentence(one.pattern),
+            false);
     }
     if (!one.doubt.empty()) column.sentence("But " + one.doubt);
     std::string more;
@@ -195,7 +196,7 @@ std::string draw_all_mistakes(Scene& scene, SideColumn& column, const ReportedCa
         if (wrong.mistake == 0 && !wrong.saved.empty() && wrong.stage != one.first)
             column.sentence(as_sentence(wrong.saved));
         else if (wrong.mistake == 0 && !wrong.pattern.empty() && wrong.saved.empty())
-            column.sentence(wrong.pattern + ".");
+            column.sentence(as_sentence(wrong.pattern));
     }
     if (one.right_once_repaired == "yes") column.sentence("With these repaired, every stage of this dump is right.");
     if (one.right_once_repaired == "no") column.sentence("What has no name has to be found before the rest is known.");

@@ -411,6 +411,7 @@ private:
             stage.diagnosis.pattern = pattern_beside(verdict, computed(verdict, assumed));
         if (!stage.explained() && !stage.diagnosis.follows && compared && verdict.wrong >= kFewestWrong)
             describe_parts(evidence, seen, verdict, assumed, stage);
+        find_said_before(stage);
         result.stages.push_back(std::move(stage));
     }
 
@@ -425,6 +426,18 @@ private:
         auto parts = made_of_other_parts(evidence, seen, verdict, assumed, known);
         if (!known) of_other_parts_[stem] = parts.has_value();
         if (parts) stage.diagnosis.pattern = std::move(*parts);
+    }
+
+    /// What was said of a stage before, maybe of another layer's whose stages have other names, is the same here.
+    void find_said_before(WrongStage& stage) {
+        const std::string& pattern = stage.diagnosis.pattern;
+        if (stage.explained() || stage.diagnosis.follows || pattern.empty() || pattern == kNoPattern) return;
+        const std::string scope = scope_and_stem(stage.stage).first;
+        std::string words = pattern;
+        for (std::size_t at = words.find(scope); !scope.empty() && at != std::string::npos; at = words.find(scope, at))
+            words.erase(at, scope.size());
+        const std::string& first = said_.emplace(words, stage.stage).first->second;
+        if (first != stage.stage) stage.first_at = first;
     }
 
     /// Nothing is known of the layers before this one: the candidate does not report what it begins with, and has
@@ -488,6 +501,7 @@ private:
     const MadeOf& made_of_;
     std::vector<StageVerdict> following_;  // failing stages of this layer that follow from the candidate's own inputs
     std::set<std::string> unexplained_;    // stems that two mistakes were tried at in vain
+    std::map<std::string, std::string> said_;     // sentences about unexplained stages, and of which first
     std::map<std::string, bool> of_other_parts_;  // stems that other parts were tried at: whether some explain it
 };
 

@@ -13,8 +13,8 @@ struct WrongStage {
     std::string stage;
     Diagnosis diagnosis;            // what is known of it alone; a name as diagnose() gives one
     std::vector<Explanation> pair;  // two mistakes that explain it together where none does alone; else empty
-    std::string first_at;           // the stage where the same mistake was named before; empty where it is a new one
-    std::string saved;  // that the port computes it rightly and saves other numbers; empty where it is not so
+    std::string first_at;  // where the same mistake was named, or the same was said, before; empty where it is new
+    std::string saved;     // that the port computes it rightly and saves other numbers; empty where it is not so
     /// By mistakes of the catalogue.
     bool named() const { return diagnosis.named || !pair.empty(); }
     bool explained() const { return named() || !saved.empty(); }

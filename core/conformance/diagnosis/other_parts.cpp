@@ -14,7 +14,8 @@ namespace locus::conformance {
 
 namespace {
 
-constexpr double kMostWork = 1e10;  // multiplications that all tries may take, at a thousand for each value,
+constexpr double kMostWork = 1e10;     // multiplications that all tries may take, at a thousand for each value,
+constexpr std::size_t kMostParts = 6;  // weights of one stage; a stage that is computed from further back reads more
 constexpr double kFewestTried = 16, kMostTried = 400;  // and how many of them there are at least and at most
 
 // Other weights.
@@ -117,10 +118,12 @@ public:
           const std::vector<Formula>& assumed)
         : evidence_(evidence), comparison_(comparison), verdict_(verdict), assumed_(assumed) {
         std::tie(scope_, stem_) = scope_and_stem(verdict.name);
+        if (evidence.model) read_ = weights_read();
     }
 
     std::optional<std::string> sentence(bool first) const {
         if (const auto counts = counts_of_terms()) return counts;
+        if (evidence_.model && (!read_ || read_->size() > 2 * kMostParts)) return std::nullopt;
         std::optional<std::string> found;
         Tensor<double> predicted;
         const auto values = static_cast<double>(widened(*evidence_.candidate.at(verdict_.name)).size());
@@ -179,6 +182,7 @@ private:
     /// A sum of terms of its own shape, each times a number: scores.
     std::optional<std::string> counts_of_terms() const;
     std::vector<Other> other_stages() const;
+    std::optional<std::set<std::string>> weights_read() const;
     std::vector<Other> other_weights() const;
     void add_layers(const std::set<std::string>& read, std::vector<Other>& all) const;
     void add_weights(const std::string& part, const std::set<std::string>& read, std::vector<Other>& all) const;
@@ -196,6 +200,7 @@ private:
     const StageVerdict& verdict_;
     const std::vector<Formula>& assumed_;
     std::string scope_, stem_;
+    std::optional<std::set<std::string>> read_;  // weights
 };
 
 std::optional<std::string> Parts::counts_of_terms() const {
@@ -262,15 +267,18 @@ std::vector<Other> Parts::other_stages() const {
     return all;
 }
 
-std::vector<Other> Parts::other_weights() const {
-    std::vector<Other> all;
-    if (!evidence_.model) return all;
-    // What the right formula reads.
+/// Names of the weights that the right formula reads; nothing where it cannot be computed.
+std::optional<std::set<std::string>> Parts::weights_read() const {
     const auto source = std::make_shared<ChangedWeights>(evidence_.model->source, Change());
     Evidence watched = changed();
     watched.model = evidence_.model->with(source);
-    if (!right_formula(watched)) return all;
-    const std::set<std::string> read = source->read();
+    return right_formula(watched) ? std::optional(source->read()) : std::nullopt;
+}
+
+std::vector<Other> Parts::other_weights() const {
+    std::vector<Other> all;
+    if (!evidence_.model) return all;
+    const std::set<std::string>& read = *read_;
     std::set<std::string> parts;
     for (const std::string& name : read) parts.insert(part_of(name));
     add_layers(read, all);

@@ -67,6 +67,14 @@ std::string scale_taken(const Evidence& evidence, const std::string& stage, cons
     return "";
 }
 
+/// The index of pairs: ": the bucket, to which the span of 8 is not yet added"; empty for every other stage.
+std::string span_left_out(const Evidence& evidence, const std::string& stage, const Compared& compared) {
+    if (!stage.ends_with("relative.index") || !evidence.model || !evidence.model->deberta) return "";
+    const Index span = evidence.model->deberta->config().span();
+    if (!compared.explained_by([&](Index n) { return compared.right[n] - static_cast<double>(span); })) return "";
+    return ": the bucket, to which the span of " + std::to_string(span) + " is not yet added";
+}
+
 /// One stage in half precision among others that are not, as where a fused kernel computes in it.
 std::optional<std::string> in_half_precision(const Evidence& evidence, const Compared& compared,
                                              const std::string& stage) {
@@ -117,7 +125,9 @@ std::string describe_difference(const Evidence& evidence, const StageVerdict& ve
     const Compared compared{right, found, verdict.allowed, stage->axes, memory_of(evidence, verdict.name, right)};
     const auto segment = static_cast<std::size_t>(segment_of(verdict.name));
     const ModelInput* input = segment < evidence.segments.size() ? &evidence.segments[segment] : nullptr;
-    if (const auto values = pattern_of_values(compared)) return *values + scale_taken(evidence, verdict.name, compared);
+    if (const auto values = pattern_of_values(compared))
+        return *values + scale_taken(evidence, verdict.name, compared) +
+               span_left_out(evidence, verdict.name, compared);
     if (const auto axes = other_axes(evidence, verdict)) return *axes;
     if (const auto half = in_half_precision(evidence, compared, verdict.name)) return *half;
     if (const auto mask = pattern_of_mask(compared, scope_and_stem(verdict.name).second, input)) return *mask;

@@ -94,7 +94,7 @@ double allowed_of(const StageVerdict& verdict, const Tensor<double>& right) {
 struct Users {
     bool follow_saved = false;  // one follows from those and not from the right numbers
     std::string proof;          // the one that follows from the right numbers and is furthest from what those give
-    double off = 0;             // how far
+    double off = 0;             // how far; 0 where it cannot be computed from those
 };
 
 Users users_of(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict,
@@ -107,7 +107,11 @@ Users users_of(const Evidence& evidence, const Comparison& comparison, const Sta
         const StageVerdict& after = *verdict_on(comparison, user);
         const std::optional<Explanation> of_saved = by_the_right_formula(evidence, comparison, after);
         const std::optional<Explanation> of_right = by_the_right_formula(repaired, comparison, after);
-        if (!of_saved || !of_right) continue;
+        if (!of_right) continue;
+        if (!of_saved) {  // rows of a table that are not there
+            if (!is_far(*of_right) && found.proof.empty()) found.proof = user;
+            continue;
+        }
         if (!is_far(*of_saved) && is_far(*of_right)) found.follow_saved = true;
         if (is_far(*of_saved) && !is_far(*of_right) && of_saved->residual > found.off) {
             found.proof = user;
@@ -126,8 +130,9 @@ std::optional<std::string> saved_otherwise(const Evidence& evidence, const Compa
     const Users users = users_of(evidence, comparison, verdict, right, made_of);
     if (users.follow_saved || users.proof.empty()) return std::nullopt;
     return "the port computes it rightly and saves other numbers under its name: " + users.proof +
-           ", which is made of it, follows from the right numbers, and would be off by " + format_number(users.off) +
-           " of its largest value with these";
+           ", which is made of it, follows from the right numbers, and " +
+           (users.off > 0 ? "would be off by " + format_number(users.off) + " of its largest value with these"
+                          : std::string("cannot be computed from these"));
 }
 
 bool goes_on_with_saved(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict,

@@ -71,11 +71,11 @@ class Report:
         for found in data.get("diagnoses") or []:
             if found.get("saved"):
                 self.saved[found["stage"]] = found["saved"]
-            if found["first_at"]:  # the same at a further layer
-                continue
             if found["mistake"] is None:
                 if not found.get("saved"):
                     self.unexplained.append(found["stage"])
+                continue
+            if found["first_at"]:  # the same at a further layer
                 continue
             more = data["diagnosis"] if data.get("diagnosis") and found["stage"] == self.first else {}
             self.diagnoses.append(Diagnosis({**found, **more}))
