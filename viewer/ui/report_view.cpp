@@ -195,7 +195,7 @@ std::string draw_all_mistakes(Scene& scene, SideColumn& column, const ReportedCa
         column.skip(23);
         if (wrong.mistake == 0 && !wrong.saved.empty() && wrong.stage != one.first)
             column.sentence(as_sentence(wrong.saved));
-        else if (wrong.mistake == 0 && !wrong.pattern.empty() && wrong.saved.empty())
+        else if (wrong.mistake == 0 && !wrong.pattern.empty() && wrong.saved.empty() && wrong.stage != one.first)
             column.sentence(as_sentence(wrong.pattern));
     }
     if (one.right_once_repaired == "yes") column.sentence("With these repaired, every stage of this dump is right.");

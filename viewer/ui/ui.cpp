@@ -96,8 +96,11 @@ std::vector<std::string> Ui::wrapped(std::string_view text, float width, Face fa
         text.remove_prefix(std::min(space + 1, text.size()));
         if (!line.empty() && text_width(line + " " + word, face) > width) flush();
         while (line.empty()) {
-            const std::string_view part = fitting(word, width, face, {});
+            std::string_view part = fitting(word, width, face, {});
             if (part.empty() || part.size() == word.size()) break;
+            // Names of stages and weights, and paths, where their parts meet.
+            if (const std::size_t joint = part.find_last_of("./_"); joint != part.npos && joint >= part.size() / 2)
+                part = part.substr(0, joint + 1);
             lines.emplace_back(part);
             word.erase(0, part.size());
         }

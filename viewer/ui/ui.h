@@ -74,7 +74,7 @@ public:
     /// Several spans on the baseline of a line of `Face::ui` whose capitals are centred on y.  Returns their width.
     float spans(float x, float y, const std::vector<Span>& line) const;
     float spans_width(const std::vector<Span>& line) const;
-    /// Lines of at most `width`, broken between words, and inside a word that is wider.
+    /// Lines of at most `width`, broken between words, and inside a word that is wider, if possible after . / or _
     std::vector<std::string> wrapped(std::string_view text, float width, Face face = Face::ui) const;
     /// Words wrapped to a width, from the top y down.  Returns the height.
     float paragraph(float x, float y, float width, std::string_view text, ImU32 colour, Face face = Face::ui) const;
