@@ -16,46 +16,47 @@ void need_layer(const Replay& at) {
     if (!at.scope().ends_with("layer." + std::to_string(at.layer()) + ".")) throw NotEnough{"a layer of the encoder"};
 }
 
-/// What the mask decoder asks and looks at is the last layer's output, where it should be the last layer's input.
-std::vector<Formula> decoder_one_too_late() {
-    std::vector<Formula> all = keys_and_values_from([](const Replay& at) {
+/// What the mask decoder asks and looks at is another hidden state than the last layer's input, which is number 2 from
+/// the end: 1 is the last layer's output.
+std::vector<Formula> decoder_reads(Index from_the_end) {
+    std::vector<Formula> all = keys_and_values_from([from_the_end](const Replay& at) {
         decoder_pass(at);
-        return hidden_state(at, 1);
+        return hidden_state(at, from_the_end);
     });
-    all.push_back({"/emd.query.0", {}, [](const Replay& at) {
-                       const Tensor<double>& h = hidden_state(at, 1);
+    all.push_back({"/emd.query.0", {}, [from_the_end](const Replay& at) {
+                       const Tensor<double>& h = hidden_state(at, from_the_end);
                        return sum_of(absolute_rows(at, h), h);
                    }});
     return decoder_of(std::move(all));
 }
 
 Mistake mistake() {
-    return {
-        .number = 51,
-        .name = "a list of hidden states that begins with the embeddings is read as one that does not",
-        .symptom = "every layer's output looks shifted by one layer; hs[-2] is right",
-        .betrays = "layer.l.output == the output of layer l - 1",
-        .evidence = "",
-        .lesson = "12",
-        .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
-        .stems = {"output"},
-        .variants = {{"one too early",
-                      {{"output",
-                        {"x"},
-                        [](const Replay& at) {
-                            need_layer(at);
-                            return at("x");
-                        }}}},
-                     {"one too late",
-                      {{"output",
-                        {},
-                        [](const Replay& at) {
-                            need_layer(at);
-                            const auto next = at.expected("/layer." + std::to_string(at.layer() + 1) + ".output");
-                            if (!next) throw NotEnough{"a layer after"};
-                            return *next;
-                        }}}},
-                     {"one too late, in the mask decoder alone", decoder_one_too_late(), {"/emd.query.0", "k", "v"}}}};
+    return {.number = 51,
+            .name = "a list of hidden states that begins with the embeddings is read as one that does not",
+            .symptom = "every layer's output looks shifted by one layer; hs[-2] is right",
+            .betrays = "layer.l.output == the output of layer l - 1",
+            .evidence = "",
+            .lesson = "12",
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
+            .stems = {"output"},
+            .variants = {{"one too early",
+                          {{"output",
+                            {"x"},
+                            [](const Replay& at) {
+                                need_layer(at);
+                                return at("x");
+                            }}}},
+                         {"one too late",
+                          {{"output",
+                            {},
+                            [](const Replay& at) {
+                                need_layer(at);
+                                const auto next = at.expected("/layer." + std::to_string(at.layer() + 1) + ".output");
+                                if (!next) throw NotEnough{"a layer after"};
+                                return *next;
+                            }}}},
+                         {"one too late, in the mask decoder alone", decoder_reads(1), {"/emd.query.0", "k", "v"}},
+                         {"one too early, in the mask decoder alone", decoder_reads(3), {"/emd.query.0", "k", "v"}}}};
 }
 
 }  // namespace hidden_states_off_by_one

@@ -105,6 +105,7 @@ std::vector<InjectedMistake> decoder_mistakes() {
         {{50, 2}, {kD}, "decoder: absolute positions keep h from the call before", {"emd.query.0"}, ""},
         {{51, 0}, {kD, kR, kT}, "hidden states counted from the embeddings", {"output"}, ""},
         {{51, 1}, {kD}, "decoder: the last layer's output for its input", {"emd.query.0"}, ""},
+        {{51, 2}, {kD}, "decoder: the input of the layer before the last", {"emd.query.0"}, ""},
         {{52, 0}, {kD, kR}, "head without dense, activation and norm", {"mlm.transform"}, ""},
         {{52, 1}, {kD, kR}, "head without activation", {"mlm.transform"}, ""},
         {{52, 2}, {kD, kR}, "head without norm", {"mlm.transform"}, ""},

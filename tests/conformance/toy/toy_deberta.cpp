@@ -189,7 +189,7 @@ Array<Scalar> ToyDeberta<Scalar>::encoder(const A& embedded, A& last_but_one) {
     A x = embedded;
     for (Index l = 0; l < config_.num_hidden_layers; ++l) {
         const std::string at = "layer." + std::to_string(l) + ".";
-        last_but_one = x;
+        if (l == 0 || l + (injected().is(51, 2) ? 1 : 0) < config_.num_hidden_layers) last_but_one = x;
         const A before = x;
         x = layer(at, l, x, x, x);
         if (l == 0 && config_.conv_kernel_size > 0) x = merged_convolution(embedded, x);
