@@ -165,6 +165,11 @@ TEST_CASE("other parts: another stage in the place of one", "[kit][parts]") {
                                       range.model->deberta->config().layer_norm_eps));
     CHECK(pattern_of(with_stage(range, "layer.0.output", scaled, "layer.0.output"), "layer.0.output") ==
           "it is made of 2 times layer.0.attention");
+    // One factor of all values says more than that of what they are made of.
+    Tensor<double> flipped = of(range, "layer.0.c2c");
+    for (Index n = 0; n < flipped.size(); ++n) flipped[n] *= -1;
+    CHECK(pattern_of(with_stage(range, "layer.0.c2c", flipped, "layer.0.c2c"), "layer.0.c2c") ==
+          "the sign of every value is flipped");
     // What no part explains gets no such sentence.
     CHECK_THAT(pattern_of(with_stage(range, "layer.0.output", normed(0.37), "layer.0.output"), "layer.0.output"),
                !StartsWith("it is made"));

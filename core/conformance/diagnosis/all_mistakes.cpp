@@ -422,7 +422,7 @@ private:
         const std::string stem = scope_and_stem(verdict.name).second;
         const auto before = of_other_parts_.find(stem);
         const bool known = before != of_other_parts_.end();
-        if (known && !before->second) return;
+        if ((known && !before->second) || off_by_a_factor(evidence, verdict, assumed)) return;
         auto parts = made_of_other_parts(evidence, seen, verdict, assumed, known);
         if (!known) of_other_parts_[stem] = parts.has_value();
         if (parts) stage.diagnosis.pattern = std::move(*parts);

@@ -14,9 +14,10 @@ namespace locus::conformance {
 
 namespace {
 
-constexpr double kMostWork = 1e10;     // multiplications that all tries may take, at a thousand for each value,
-constexpr std::size_t kMostParts = 6;  // weights of one stage; a stage that is computed from further back reads more
+constexpr double kMostWork = 1e10;  // multiplications that all tries may take, at a thousand for each value,
 constexpr double kFewestTried = 16, kMostTried = 400;  // and how many of them there are at least and at most
+constexpr std::size_t kMostRead =
+    12;  // tensors that one stage is made with; what is computed from further back has more
 
 // Other weights.
 
@@ -123,7 +124,7 @@ public:
 
     std::optional<std::string> sentence(bool first) const {
         if (const auto counts = counts_of_terms()) return counts;
-        if (evidence_.model && (!read_ || read_->size() > 2 * kMostParts)) return std::nullopt;
+        if (evidence_.model && (!read_ || read_->size() > kMostRead)) return std::nullopt;
         std::optional<std::string> found;
         Tensor<double> predicted;
         const auto values = static_cast<double>(widened(*evidence_.candidate.at(verdict_.name)).size());
