@@ -206,6 +206,25 @@ TEST_CASE("other parts: terms of a sum that count differently", "[kit][parts]") 
                Contains(layer + "ac 1 times, " + layer + "bd -1 times"));
 }
 
+TEST_CASE("other parts: scores that are scaled once more before their softmax", "[kit][parts]") {
+    const Range& range = deberta();
+    for (const double factor : {0.5, std::log(2.0), 1.7}) {
+        Tensor<double> probs = of(range, "layer.0.probs");
+        const Tensor<double>& scores = of(range, "layer.0.scores");
+        const Index keys = probs.extent(3);
+        for (Index row = 0; row < probs.size() / keys; ++row) {
+            double sum = 0;
+            for (Index n = row * keys; n < (row + 1) * keys; ++n)
+                if (probs[n] > 0) sum += std::exp(factor * scores[n]);
+            for (Index n = row * keys; n < (row + 1) * keys; ++n)
+                if (probs[n] > 0) probs[n] = std::exp(factor * scores[n]) / sum;
+        }
+        const std::string number = factor == 0.5 ? "0.5" : factor == 1.7 ? "1.7" : "0.693147";
+        CHECK(pattern_of(with_stage(range, "layer.0.probs", probs, "layer.0.probs"), "layer.0.probs") ==
+              "it is made of " + number + " times layer.0.scores");
+    }
+}
+
 TEST_CASE("other parts: channels that are cut into heads in another order", "[kit][parts]") {
     const Range& range = deberta();
     const Tensor<double>& right = of(range, "layer.0.q");

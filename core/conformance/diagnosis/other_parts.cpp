@@ -2,6 +2,7 @@
 
 #include <Eigen/QR>
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <set>
@@ -239,6 +240,24 @@ std::optional<std::string> Parts::counts_of_terms() const {
     return text;
 }
 
+/// What the scores were multiplied with before their softmax, read off the logarithms of its values: in a row those
+/// differ as the scores do, times this.  Nothing where no row has two values.
+std::optional<double> factor_before_softmax(const Tensor<double>& scores, const Tensor<double>& probs) {
+    double product = 0, square = 0;
+    for (Index row = 0; row < probs.size() / probs.extent(probs.rank() - 1); ++row) {
+        const Index keys = probs.extent(probs.rank() - 1);
+        Index first = -1;
+        for (Index n = row * keys; n < (row + 1) * keys; ++n) {
+            if (!(probs[n] > 1e-6)) continue;  // hidden, or too small for a logarithm of a rounded number
+            if (first < 0) first = n;
+            const double score = scores[n] - scores[first], log = std::log(probs[n] / probs[first]);
+            product += score * log;
+            square += score * score;
+        }
+    }
+    return square > 0 && std::isfinite(product / square) ? std::optional(product / square) : std::nullopt;
+}
+
 /// A stage of the same layer, of none, or the output of a layer, in the place of one that this is made of.
 std::vector<Other> Parts::other_stages() const {
     std::vector<Other> all;
@@ -254,8 +273,13 @@ std::vector<Other> Parts::other_stages() const {
                        }});
     };
     for (const std::string& input : inputs()) {
-        // A norm after it hides what a factor would show.
-        for (const double factor : {-1.0, 2.0, 0.5})
+        // A norm or a softmax after it hides what a factor would show.
+        std::vector<double> factors = {-1, 2, 0.5};
+        const Tensor<double> own = widened(*evidence_.candidate.at(input));
+        const Tensor<double> found = widened(*evidence_.candidate.at(verdict_.name));
+        if (stem_ == "probs" && own.shape() == found.shape())
+            if (const auto factor = factor_before_softmax(own, found)) factors.push_back(*factor);
+        for (const double factor : factors)
             add("it is made of " + short_number(factor) + " times " + input, input, input, factor);
         for (const std::string& name : names) {
             const std::string scope = scope_and_stem(name).first;
