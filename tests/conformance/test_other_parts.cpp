@@ -137,6 +137,17 @@ TEST_CASE("other parts: one weight for another, and one that is left out", "[kit
           "it is made with weight and bias of " + norm + " exchanged");
 }
 
+TEST_CASE("other parts: a dense layer that is left out", "[kit][parts]") {
+    const Range& range = deberta();
+    const Tensor<double>&context = of(range, "layer.0.context"), &x = of(range, "embeddings.output");
+    const Matrix<double> sum = context.rows() + x.rows();
+    const Tensor<double> attention = as_tensor<double>(
+        x.shape(), layer_norm<double>(sum, range.model->deberta->norm("encoder.layer.0.attention.output.LayerNorm"),
+                                      range.model->deberta->config().layer_norm_eps));
+    CHECK(pattern_of(with_stage(range, "layer.0.attention", attention, "layer.0.attention"), "layer.0.attention") ==
+          "it is made without encoder.layer.0.attention.output.dense");
+}
+
 TEST_CASE("other parts: rows of the absolute table that begin elsewhere", "[kit][parts]") {
     const Range& range = deberta();
     const Tensor<double>& h = of(range, "layer.1.output");
