@@ -65,8 +65,9 @@ private:
 };
 
 /// Checks every line, then computes them for these stages, those of a pack together, with progress: show(n, trace)
-/// comes in order.  Ends where nobody takes what is printed. A Net is a Model, whose Switches are a Dialect, or a
-/// Deberta with its DebertaOptions.
+/// comes in order.  Ends where nobody takes what is printed.
+///
+/// A Net is a Model, whose Switches are a Dialect, or a Deberta with its DebertaOptions.
 template <class Net, class Switches, class Show>
 void run_lines(const Command& program, const TextLines& texts, const Net& model, const Switches& switches,
                const StageFilter& wanted, const Show& show) {

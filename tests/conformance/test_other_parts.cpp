@@ -4,7 +4,6 @@
 
 #include "core/conformance/diagnosis/other_parts.h"
 #include "core/conformance/kit/first_divergence.h"
-#include "core/conformance/kit/pair.h"
 #include "core/models/model.h"
 #include "tests/conformance/toy/recorded_ranges.h"
 
@@ -47,15 +46,6 @@ Mixed::Other replacing(const std::string& part, const std::string& by) {
         if (const std::size_t at = name.find(part); at != std::string::npos) name.replace(at, part.size(), by);
         return name;
     };
-}
-
-CaseReport judged(const Range& range, const Trace& candidate) {
-    TracePair pair;
-    pair.reference = range.sharp;
-    pair.candidate = candidate;
-    pair.model = range.model;
-    pair.segments = range.segments;
-    return judge_pair(pair);
 }
 
 /// A port that computes everything by these weights.

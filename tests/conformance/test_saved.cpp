@@ -7,7 +7,6 @@
 
 #include "core/conformance/diagnosis/all_mistakes.h"
 #include "core/conformance/kit/first_divergence.h"
-#include "core/conformance/kit/pair.h"
 #include "core/conformance/report/report.h"
 #include "tests/conformance/toy/recorded_ranges.h"
 
@@ -17,15 +16,6 @@ using namespace locus::conformance;
 using namespace locus::conformance::toy;
 
 namespace {
-
-CaseReport judged(const Range& range, const Trace& candidate) {
-    TracePair pair;
-    pair.reference = range.sharp;
-    pair.candidate = candidate;
-    pair.model = range.model;
-    pair.segments = range.segments;
-    return judge_pair(pair);
-}
 
 /// The right pass, and one stage that is saved as `change` makes it.
 Trace with_saved(const Trace& right, const std::string& name,

@@ -316,11 +316,13 @@ private:
         auto saved = saved_otherwise(own_, seen_, verdict, right, made_of_);
         if (!saved && repeats(judge, verdict, *leaves)) return;
         WrongStage stage{verdict.name, diagnose(own_, seen, verdict, assumed), {}, "", ""};
-        if (saved)
+        if (saved) {
             stage.diagnosis.pattern = pattern_beside(verdict, right);
-        else if (!stage.diagnosis.named && !goes_on_with_saved(own_, seen_, verdict, right, made_of_) &&
-                 (saved = beside(verdict, right, other_axes)))
-            stage.diagnosis.pattern = *saved;
+        } else if (!stage.diagnosis.named) {
+            const auto axes = beside(verdict, right, other_axes);
+            if (axes && !goes_on_with_saved(own_, seen_, verdict, right, made_of_))
+                saved = stage.diagnosis.pattern = *axes;
+        }
         if (!saved) return add(own_, seen, verdict, assumed, std::move(stage));
         stage.saved = std::move(*saved);
         add_saved(std::move(stage), right);

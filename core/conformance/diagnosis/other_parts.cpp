@@ -232,7 +232,8 @@ std::optional<std::string> Parts::counts_of_terms() const {
     };
     const auto [here, explains] = fitted(found);
     const auto [should, is_sum] = fitted(right);
-    if (solver.rank() < count || !explains || !is_sum) return std::nullopt;
+    // A term that the right sum does not have counts no number of times what it should.
+    if (solver.rank() < count || !explains || !is_sum || !(should.cwiseAbs().minCoeff() > 1e-9)) return std::nullopt;
     const Eigen::VectorXd times = here.cwiseQuotient(should);
     if ((times.array() - times[0]).abs().maxCoeff() <= 1e-4) return std::nullopt;  // one factor: another scale
     std::string text = "its terms count differently than they should:";

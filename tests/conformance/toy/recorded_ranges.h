@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/conformance/kit/pair.h"
 #include "core/io/checkpoint.h"
 #include "tests/conformance/recorded.h"
 #include "tests/conformance/toy/mutation.h"
@@ -131,6 +132,16 @@ Trace port_with_all(const Range& range, const Ways& ways) {
     options.hugging_face = range.hugging_face;
     options.injected = {ways.front().first, ways.front().second, {ways.begin() + 1, ways.end()}};
     return run_toy<Scalar>(range.model_folder, range.segments, options);
+}
+
+/// What is found of a candidate beside the sharp values of a range, with its model and inputs.
+inline CaseReport judged(const Range& range, const Trace& candidate) {
+    TracePair pair;
+    pair.reference = range.sharp;
+    pair.candidate = candidate;
+    pair.model = range.model;
+    pair.segments = range.segments;
+    return judge_pair(pair);
 }
 
 }  // namespace locus::conformance::toy
