@@ -53,6 +53,11 @@ public:
         return !args_.visible_keys && tile.j0 + tile_keys <= key_tokens.count;
     }
 
+    constexpr bool sees(int key) const {
+        return key < key_tokens.count &&
+               (!args_.visible_keys || args_.visible_keys[static_cast<long long>(sample) * args_.keys + key] != 0);
+    }
+
     /// The table's row at every place, and which keys are visible where some are not.
     constexpr void note_places(const ForwardTile& tile, std::uint16_t* places, std::uint8_t* visible) {
         block_.each([&](auto& r) {
@@ -62,13 +67,8 @@ public:
                                  static_cast<std::uint16_t>(
                                      args_.line.row(offset_at_place(place, i0, tile.j0, tile_keys, tile.offsets))));
             if (sees_all(tile)) return;
-            for (int j = r.thread; j < tile_keys; j += kThreads) {
-                const bool exists = tile.j0 + j < key_tokens.count;
-                const bool sees =
-                    exists && (!args_.visible_keys ||
-                               args_.visible_keys[static_cast<long long>(sample) * args_.keys + tile.j0 + j] != 0);
-                block_.store(r, visible + j, static_cast<std::uint8_t>(sees));
-            }
+            for (int j = r.thread; j < tile_keys; j += kThreads)
+                block_.store(r, visible + j, static_cast<std::uint8_t>(sees(tile.j0 + j)));
         });
     }
 

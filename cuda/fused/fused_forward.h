@@ -26,7 +26,7 @@ struct ForwardLane : LaneBase {
     float table[4] = {};
     float context[width / 8][4] = {};
     float lift[2] = {};  // what the scores of a query lack, alike in the whole tile
-    float largest[2] = {}, tile_largest[2] = {}, sum[2] = {};
+    float largest[2] = {}, tile_largest[2] = {}, shrink[2] = {}, sum[2] = {};
 };
 
 template <class Scalar, int width, int tile_queries, int tile_keys, class Block>

@@ -121,6 +121,16 @@ constexpr std::uint32_t packed(float first, float second) {
     return from_float<Scalar>(first).bits | static_cast<std::uint32_t>(from_float<Scalar>(second).bits) << 16;
 }
 
+/// And back, exactly.
+template <class Scalar>
+constexpr float lower(std::uint32_t two) {
+    return to_float(Scalar{static_cast<std::uint16_t>(two)});
+}
+template <class Scalar>
+constexpr float upper(std::uint32_t two) {
+    return to_float(Scalar{static_cast<std::uint16_t>(two >> 16)});
+}
+
 /// Vector loads: 16 bytes of neighbouring numbers in one instruction.
 /// How many numbers that is.
 template <class Scalar>

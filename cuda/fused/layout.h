@@ -3,6 +3,7 @@
 // constexpr, so that a test on the host compares every pair of every size with RelativeBuckets.
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace locus::cuda {
 
@@ -58,12 +59,27 @@ struct SlotLine {
     /// skips_rows() of them.  Where it does not, n offsets reach at most n rows, and that is what the kernels on tensor
     /// cores have room for; where it does, or nobody knows, the portable ones serve.
     bool skips = true;
+    /// All offsets up to the lower end have the least row, all from the upper end on the greatest; nobody has to know.
+    int lower_end = std::numeric_limits<int>::min(), upper_end = std::numeric_limits<int>::max();
 
     constexpr int row(int offset) const { return rows[offset + origin]; }
     constexpr RowRange reached_by(OffsetRange offsets) const {
         return {row(offsets.first), row(offsets.last) - row(offsets.first) + 1};
     }
 };
+
+/// rows: on the host, the same as at `stored`, where the kernels will read them.
+template <class Rows>
+constexpr SlotLine line_of(const Rows& rows, const std::uint16_t* stored, int origin) {
+    SlotLine line{stored, origin, skips_rows(rows)};
+    if (rows.size() == 0) return line;
+    int lower = 0, upper = static_cast<int>(rows.size()) - 1;
+    while (lower < upper && rows[static_cast<std::size_t>(lower + 1)] == rows[0]) ++lower;
+    while (upper > 0 && rows[static_cast<std::size_t>(upper - 1)] == rows[rows.size() - 1]) --upper;
+    line.lower_end = lower - origin;
+    line.upper_end = upper - origin;
+    return line;
+}
 
 /// The offsets of a tile are counted from its upper right corner: place 0 is query i0 beside the tile's last key.
 constexpr int place_in_tile(int i_in_tile, int j_in_tile, int tile_keys) {

@@ -24,9 +24,10 @@ constexpr void hide(Block& block, Lane& r, const std::uint8_t* visible) {
     });
 }
 
-/// Scores become exp2(score + lift - maximum); sum and context shrink to the new maximum.
-template <int width, int tile_keys, class Lane, class Block>
-constexpr void online_softmax_step(Block& block) {
+/// Scores become exp2(scale score + lift - maximum), and the sum shrinks to the new maximum; what the context has to
+/// shrink by is r.shrink.   scale: above 0.
+template <int tile_keys, class Lane, class Block>
+constexpr void exponentiate_scores(Block& block, float scale) {
     block.each([&](Lane& r) {
         unrolled<2>([&](auto side) {
             r.tile_largest[side] = kNothing;
@@ -41,23 +42,33 @@ constexpr void online_softmax_step(Block& block) {
     block.quad_largest([](Lane& r) -> float& { return r.tile_largest[1]; });
     block.each([&](Lane& r) {
         unrolled<2>([&](auto side) {
-            const float now = block.larger(r.largest[side], r.tile_largest[side] + r.lift[side]);
+            const float now = block.larger(r.largest[side], r.tile_largest[side] * scale + r.lift[side]);
             const float seen = now == kNothing ? 0.0f : now;  // no key so far
-            const float shrink = block.exp2(r.largest[side] - seen), base = seen - r.lift[side];
+            const float base = seen - r.lift[side];
+            r.shrink[side] = block.exp2(r.largest[side] - seen);
             r.largest[side] = now;
-            r.sum[side] *= shrink;
-            unrolled<width / 8>([&](auto n) {
-                r.context[n][2 * side] *= shrink;
-                r.context[n][2 * side + 1] *= shrink;
-            });
+            r.sum[side] *= r.shrink[side];
             unrolled<tile_keys / 8>([&](auto n) {
                 float &first = r.scores[n][2 * side], &second = r.scores[n][2 * side + 1];
-                first = block.exp2(first - base);
-                second = block.exp2(second - base);
+                first = block.exp2(first * scale - base);
+                second = block.exp2(second * scale - base);
                 r.sum[side] += first + second;
             });
         });
     });
+}
+template <int width, class Lane, class Block>
+constexpr void shrink_context(Block& block) {
+    block.each([](Lane& r) {
+        unrolled<width / 8>([&](auto n) { unrolled<4>([&](auto e) { r.context[n][e] *= r.shrink[e / 2]; }); });
+    });
+}
+
+/// One tile's step, of scores that are scaled already.
+template <int width, int tile_keys, class Lane, class Block>
+constexpr void online_softmax_step(Block& block) {
+    exponentiate_scores<tile_keys, Lane>(block, 1);
+    shrink_context<width, Lane>(block);
 }
 
 /// Dropped probabilities become 0, the others grow; the sum under the fraction stays.   i, j: of the lane's first cell.

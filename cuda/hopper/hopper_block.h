@@ -45,11 +45,10 @@ __device__ inline void product_of_held(const std::uint32_t* a, std::uint64_t b, 
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(transposed), "n"(adds));
 }
 
-/// The same with a described too; columns: 64 or 8.
-template <class Scalar, int columns, bool adds>
+/// The same with a described too, and the rows of b apart in memory.
+template <class Scalar, bool adds>
 __device__ inline void product_of_shared(std::uint64_t a, std::uint64_t b, float (*c)[4]) {
-    static_assert(columns == 64 || columns == 8);
-    if constexpr (columns == 64 && std::is_same_v<Scalar, Half>)
+    if constexpr (std::is_same_v<Scalar, Half>)
         asm volatile(
             "{\n.reg .pred adds;\nsetp.ne.u32 adds, %34, 0;\n"
             "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
@@ -62,7 +61,7 @@ __device__ inline void product_of_shared(std::uint64_t a, std::uint64_t b, float
               "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]), "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]),
               "+f"(c[7][0]), "+f"(c[7][1]), "+f"(c[7][2]), "+f"(c[7][3])
             : "l"(a), "l"(b), "n"(adds));
-    else if constexpr (columns == 64)
+    else
         asm volatile(
             "{\n.reg .pred adds;\nsetp.ne.u32 adds, %34, 0;\n"
             "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
@@ -74,22 +73,6 @@ __device__ inline void product_of_shared(std::uint64_t a, std::uint64_t b, float
               "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]), "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]),
               "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]), "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]),
               "+f"(c[7][0]), "+f"(c[7][1]), "+f"(c[7][2]), "+f"(c[7][3])
-            : "l"(a), "l"(b), "n"(adds));
-    else if constexpr (std::is_same_v<Scalar, Half>)
-        asm volatile(
-            "{\n.reg .pred adds;\nsetp.ne.u32 adds, %6, 0;\n"
-            "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 "
-            "{%0, %1, %2, %3}, "
-            "%4, %5, adds, 1, 1, 0, 0;\n}\n"
-            : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3])
-            : "l"(a), "l"(b), "n"(adds));
-    else
-        asm volatile(
-            "{\n.reg .pred adds;\nsetp.ne.u32 adds, %6, 0;\n"
-            "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 "
-            "{%0, %1, %2, %3}, "
-            "%4, %5, adds, 1, 1, 0, 0;\n}\n"
-            : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3])
             : "l"(a), "l"(b), "n"(adds));
 }
 
@@ -134,9 +117,9 @@ public:
         if (threadIdx.x == 0) f();
     }
 
-    /// A barrier that completes a phase with one arrival and all bytes that the arrival announces.
-    __device__ void start_barrier(int barrier) const {
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(barrier)) : "memory");
+    /// A barrier that completes a phase with so many arrivals and all bytes that they announce.
+    __device__ void start_barrier(int barrier, int arrivals) const {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address(barrier)), "r"(arrivals) : "memory");
     }
     /// For the copy engine too.
     __device__ void barriers_are_started() const {
@@ -146,6 +129,11 @@ public:
     __device__ void expect(int barrier, int bytes) const {
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(barrier)), "r"(bytes)
                      : "memory");
+    }
+    /// Every warp arrives once: its lanes are done with what the barrier guards.
+    __device__ void arrive_by_warp(int barrier) const {
+        if (threadIdx.x % 32 == 0)
+            asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address(barrier)) : "memory");
     }
     /// A box of 64 channels and 64 rows, as hopper_layout.h has them; zeros for what lies outside of the map.
     __device__ void copy_box(int to, const Map& map, int channel, int row, int head, int sample, int barrier) const {
@@ -181,12 +169,19 @@ public:
             product_of_held<Scalar, transposed, adds>(at.a, at.b, at.c);
         });
     }
-    template <class Scalar, int columns, bool adds, class F>
+    template <class Scalar, bool adds, class F>
     __device__ void multiply_shared(F f) {
         this->each([&](Lane& r) {
             const SharedFactors at = f(r);
-            product_of_shared<Scalar, columns, adds>(at.a, at.b, at.c);
+            product_of_shared<Scalar, adds>(at.a, at.b, at.c);
         });
+    }
+    /// What a number comes from is computed before the next wait: ptxas puts waits before arithmetic that does not need
+    /// them, but not before a store.  scratch: 4 bytes of every thread.
+    __device__ void settle(const Lane&, int scratch, float number) const {
+        asm volatile("st.volatile.shared.f32 [%0], %1;" ::"r"(address(scratch + 4 * static_cast<int>(threadIdx.x))),
+                     "f"(number)
+                     : "memory");
     }
     /// The products since the last call are one group.
     __device__ void commit_products() const { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }

@@ -31,7 +31,8 @@ public:
     /// Before everything else.
     constexpr void start() {
         block_.one([&] {
-            for (int n = 0; n < Layout::barrier_count(tile_queries); ++n) block_.start_barrier(place_of(n));
+            for (int n = 0; n < Layout::barrier_count(tile_queries); ++n)
+                block_.start_barrier(place_of(n), n < Layout::barrier_of_used_keys(tile_queries, 0) ? 1 : kWarps);
         });
         block_.barriers_are_started();
         block_.sync();
@@ -39,15 +40,31 @@ public:
 
     constexpr int tiles() const { return tiles_; }
     /// Places of tile number `number`, which a stage holds.
-    constexpr int keys_of(int number) const { return layout_.keys + number % Layout::kStages * kBox; }
-    constexpr int values_of(int number) const { return layout_.values + number % Layout::kStages * kBox; }
-    /// The tile before in the same stage is not needed any more; nothing happens if there is no such tile.
-    constexpr void bring_keys(int number) { bring_tokens(maps_.k, number, keys_of(number), keys_barrier(number)); }
-    constexpr void bring_values(int number) {
-        bring_tokens(maps_.v, number, values_of(number), values_barrier(number));
+    constexpr int keys_of(int number) const { return layout_.keys + stage_of(number) * kBox; }
+    constexpr int values_of(int number) const { return layout_.values + stage_of(number) * kBox; }
+    /// One tile after the other, each as soon as all warps have let go of the one before in the same stage.  No barrier
+    /// of the whole block: a warp may be ahead of others by a tile.  Nothing happens if there is no such tile.
+    constexpr void bring_keys(int number) {
+        bring_tokens(maps_.k, number, keys_of(number), Layout::barrier_of_keys(tile_queries, stage_of(number)),
+                     Layout::barrier_of_used_keys(tile_queries, stage_of(number)));
     }
-    constexpr void wait_for_keys(int number) { wait(keys_barrier(number)); }
-    constexpr void wait_for_values(int number) { wait(values_barrier(number)); }
+    constexpr void bring_values(int number) {
+        bring_tokens(maps_.v, number, values_of(number), Layout::barrier_of_values(tile_queries, stage_of(number)),
+                     Layout::barrier_of_used_values(tile_queries, stage_of(number)));
+    }
+    constexpr void wait_for_keys(int number) {
+        block_.wait(place_of(Layout::barrier_of_keys(tile_queries, stage_of(number))), parity_of(number));
+    }
+    constexpr void wait_for_values(int number) {
+        block_.wait(place_of(Layout::barrier_of_values(tile_queries, stage_of(number))), parity_of(number));
+    }
+    /// This warp does not read them any more.
+    constexpr void let_go_of_keys(int number) {
+        block_.arrive_by_warp(place_of(Layout::barrier_of_used_keys(tile_queries, stage_of(number))));
+    }
+    constexpr void let_go_of_values(int number) {
+        block_.arrive_by_warp(place_of(Layout::barrier_of_used_values(tile_queries, stage_of(number))));
+    }
 
     constexpr int slot(int n) const { return layout_.window + n % kSlots * kBox; }
     /// The block's queries, through the window; what lies beyond the last one is never stored.
@@ -75,11 +92,11 @@ public:
     }
 
 private:
-    static constexpr int keys_barrier(int number) {
-        return Layout::barrier_of_keys(tile_queries, number % Layout::kStages);
-    }
-    static constexpr int values_barrier(int number) {
-        return Layout::barrier_of_values(tile_queries, number % Layout::kStages);
+    static constexpr int kWarps = tile_queries / 16;
+    static constexpr int stage_of(int number) { return number % Layout::kStages; }
+    /// Of the barrier's phase in which a tile comes, or is let go of.
+    static constexpr std::uint32_t parity_of(int number) {
+        return static_cast<std::uint32_t>(number / Layout::kStages) & 1;
     }
     constexpr int place_of(int barrier) const { return layout_.barriers + 8 * barrier; }
 
@@ -91,10 +108,13 @@ private:
                                 place_of(barrier));
         });
     }
-    constexpr void bring_tokens(const typename Block::Map& map, int number, int to, int barrier) {
-        if (number < tiles_) bring(map, to, barrier, key_ + number * Layout::kTileKeys, sample_of_keys_);
+    constexpr void bring_tokens(const typename Block::Map& map, int number, int to, int barrier, int used) {
+        if (number >= tiles_) return;
+        if (number >= Layout::kStages)
+            block_.one([&] { block_.wait(place_of(used), parity_of(number - Layout::kStages)); });
+        bring(map, to, barrier, key_ + number * Layout::kTileKeys, sample_of_keys_);
     }
-    /// Every use of a barrier is one box, so that the parity of uses is the parity of its phase.
+    /// Every use of a window's barrier is one box, so that the parity of uses is the parity of its phase.
     constexpr void wait(int barrier) {
         block_.wait(place_of(barrier), waited_ >> barrier & 1);
         waited_ ^= 1u << barrier;
@@ -105,7 +125,7 @@ private:
     const HopperLayout layout_;
     int query_, key_, tiles_;  // the first rows of the maps, and tiles of keys
     int head_, sample_of_queries_, sample_of_keys_;
-    std::uint32_t waited_ = 0;                  // a bit per barrier: the parity of the phase that is waited for next
+    std::uint32_t waited_ = 0;                  // a bit per box of the window: the parity of the phase to wait for next
     int window_first_ = -1, window_boxes_ = 0;  // rows of q_r that the window holds
     int arriving_ = 0;                          // boxes of them that no thread has waited for
 };

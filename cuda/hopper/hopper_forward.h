@@ -5,23 +5,23 @@
 //
 //   1. c2p of the block's queries with every table row that they reach, once: the row table.  The rows come in boxes
 //      through the window, each slot of which is filled again as soon as it was used.
-//   2. For a tile of 64 keys: p2c of its keys with the rows that the tile reaches, the boxes shared out among the
-//      warpgroups: the key table; the sum with q k^T by the tile's places; softmax; p v.
-//   A tile that reaches one row only (far from the diagonal) adds a number per query and a number per key, and finds
-//   its row in the window already.
+//   2. Tiles of 64 keys far from the diagonal, where all pairs reach one row: p2c is every key times that row, so that
+//      (q + row) k^T holds both c2c and p2c, and c2p is a number per query.  What is left is a softmax like any other:
+//      no table, and no barrier of the whole block; a warpgroup may be ahead of the other by a tile.
+//   3. Tiles near the diagonal: p2c of the tile's keys with the rows that the tile reaches, the boxes shared out among
+//      the warpgroups: the key table; the sum with q k^T by the tile's places; softmax; p v.
 //
-// What runs beside what: keys and values of the next tile are in flight during a whole tile, rows of the next window
-// from the moment that the key table is made; q k^T of the next tile, and the number per key where that is all it
-// needs, are multiplied beside the softmax.  No product is under way across a branch or the end of the loop: ptxas then
-// gives up on overlap and says so (C7510 and its neighbours; it must say nothing here). Accumulators lie as those of
-// mma.m16n8k16 do, warp by warp, so all that happens between the products is fused_forward.h's (forward_steps.h,
-// online_softmax.h).
+// What runs beside what: keys and values of the next tile are in flight during a whole tile.  Far from the diagonal p v
+// of a tile is multiplied beside the softmax of the next one; near it q k^T of the next tile is multiplied beside the
+// softmax, and rows of the next window are in flight from the moment that the key table is made.  No product is under
+// way across a branch or the end of a loop: ptxas then gives up on overlap and says so (C7510 and its neighbours; it
+// must say nothing here). Accumulators lie as those of mma.m16n8k16 do, warp by warp, so all that happens between the
+// products is fused_forward.h's (forward_steps.h, online_softmax.h).
+//
+// Rounding: q + row is rounded as q and row have been; everything else as in fused_forward.h.
 //
 // Written for whatever `Block` is: hopper_block.h on the device; in tests a block of emulated warpgroups, which decodes
 // the descriptors, plays the copy engine and its barriers, and refuses what a device would get wrong now and then.
-// Open steps: warpgroups that only copy; p v of one warpgroup against the softmax of the other by named barriers; the
-// whole key table of the next tile beside the softmax too; more than 64 queries where 1024 table rows leave no room for
-// a row table of 128.
 // Source: Shah et al. 2024, "FlashAttention-3", sections 3.1 and 3.2, for products that overlap the softmax; the PTX
 // sources are in hopper_layout.h.
 #include "cuda/fused/forward_steps.h"
@@ -33,14 +33,14 @@ namespace locus::cuda {
 /// The registers of one lane.
 template <int width>
 struct HopperLane : LaneBase {
-    std::uint32_t q[width / 16][4] = {};  // 64 queries of the warpgroup as left factors
-    std::uint32_t p[4][4] = {};           // their probabilities of a tile
-    float asked[8][4] = {};               // q k^T of the tile, then already of the next one
-    float scores[8][4] = {};              // pieces of the tables; then scores, and what the softmax makes of them
-    float constant[4] = {};               // p2c of the next tile's keys with the one row that they reach
+    std::uint32_t q[width / 16][4] = {};    // 64 queries of the warpgroup as left factors
+    std::uint32_t far[width / 16][4] = {};  // the same, and the row that all keys of a tile reach
+    std::uint32_t p[4][4] = {};             // their probabilities of a tile
+    float asked[8][4] = {};                 // near the diagonal: q k^T of the tile, then already of the next one
+    float scores[8][4] = {};                // pieces of the tables; then scores, and what the softmax makes of them
     float context[width / 8][4] = {};
     float lift[2] = {};  // what the scores of a query lack, alike in the whole tile
-    float largest[2] = {}, tile_largest[2] = {}, sum[2] = {};
+    float largest[2] = {}, tile_largest[2] = {}, shrink[2] = {}, sum[2] = {};
 };
 
 template <class Scalar, int width, int tile_queries, class Block>
@@ -63,27 +63,22 @@ public:
           products_(block),
           tables_(block, args, layout_, capacity) {}
 
-    constexpr void run() {
+    [[gnu::always_inline]] constexpr void run() {
         const int queries = steps_.query_tokens.count, keys = steps_.key_tokens.count;
         if (steps_.i0 >= queries) return;
         block_.each([](Lane& r) { r.largest[0] = r.largest[1] = kNothing; });
         if (keys > 0) {
             copies_.start();
-            for (int stage = 0; stage < Layout::kStages; ++stage) {
-                copies_.bring_keys(stage);
-                copies_.bring_values(stage);
-            }
+            copies_.bring_keys(0);
             load_queries();
-            if (args_.k_r)
-                tables_.template fill_of_block<Lane>(
-                    copies_, args_.line.reached_by(offsets_of_block(steps_.i0, tile_queries, queries, keys)));
-            const ForwardTile first = steps_.tile_at(0);
-            if (args_.q_r) copies_.bring_window(first);
-            copies_.wait_for_keys(0);
-            block_.fence_registers();
-            ask_for_scores(0);
-            block_.template wait_for_products<0>();
-            attend_to_all(first);
+            const OffsetRange offsets = offsets_of_block(steps_.i0, tile_queries, queries, keys);
+            if (args_.k_r) tables_.template fill_of_block<Lane>(copies_, args_.line.reached_by(offsets));
+            const NearTiles near = near_tiles();
+            for (int behind = 0; behind < 2; ++behind) {
+                attend_far(behind ? near.end : 0, behind ? copies_.tiles() : near.first,
+                           behind ? offsets.first : offsets.last);
+                if (!behind) attend_near(near.first, near.end);
+            }
         }
         steps_.template store<Lane>();
     }
@@ -111,67 +106,176 @@ private:
         block_.sync();
     }
 
-    constexpr void ask_for_scores(int number) {
+    /// Tiles that may reach more than one row; all before them reach the line's last row, all behind them its first.
+    struct NearTiles {
+        int first, end;
+    };
+    constexpr NearTiles near_tiles() const {
+        const int tiles = copies_.tiles(), i0 = steps_.i0,
+                  last_query = smaller(i0 + tile_queries, steps_.query_tokens.count) - 1;
+        if (args_.dropout > 0) return {0, tiles};  // numbers are drawn in loops
+        if (!steps_.positions()) return {tiles, tiles};
+        // The tile's last key is far enough before the first query; its first key far enough behind the last query.
+        const long long before = static_cast<long long>(i0) - args_.line.upper_end + 1,
+                        behind = static_cast<long long>(last_query) - args_.line.lower_end + kTileKeys - 1;
+        const auto as_tile = [&](long long keys) {
+            return static_cast<int>(keys < 0 ? 0 : keys / kTileKeys > tiles ? tiles : keys / kTileKeys);
+        };
+        const int first = as_tile(before);
+        return {first, larger(first, as_tile(behind))};
+    }
+
+    // 2. Far from the diagonal.
+
+    /// Tiles from `first` to before `end`, all of whose pairs have the row of that offset.
+    [[gnu::always_inline]] constexpr void attend_far(int first, int end, int offset) {
+        if (first >= end) return;
+        const int row = steps_.positions() ? args_.line.row(offset) : 0;
+        block_.each([&](Lane& r) {
+            add_row_to_queries(r, row);
+            tables_.read_row(r, row, r.lift);
+        });
+        // Tiles without a hidden or missing key, and the others.
+        const int seen_end = args_.visible_keys ? first : end - (end * kTileKeys > steps_.key_tokens.count);
+        attend_to_run<false>(first, seen_end);
+        attend_to_run<true>(seen_end, end);
+    }
+
+    /// far = q + a row of q_r, in the places of the fragment.
+    constexpr void add_row_to_queries(Lane& r, int row) const {
+        const Scalar* of_keys =
+            args_.q_r ? args_.q_r + (static_cast<long long>(steps_.head) * args_.table_rows + row) * width : nullptr;
+        unrolled<width / 16>([&](auto step) {
+            unrolled<4>([&](auto e) {
+                r.far[step][e] = r.q[step][e];
+                if (!of_keys) return;
+                const Scalar* two = of_keys + 16 * step + e / 2 * 8 + 2 * r.pair();
+                r.far[step][e] = packed<Scalar>(lower<Scalar>(r.q[step][e]) + to_float(two[0]),
+                                                upper<Scalar>(r.q[step][e]) + to_float(two[1]));
+            });
+        });
+    }
+
+    template <bool hides>
+    [[gnu::always_inline]] constexpr void attend_to_run(int first, int end) {
+        if (first >= end) return;
+        copies_.bring_keys(first + 1);
+        copies_.bring_values(first);
+        copies_.wait_for_keys(first);
+        block_.fence_registers();
+        ask_far(first);
+        block_.template wait_for_products<0>();
+        copies_.let_go_of_keys(first);
+        if constexpr (hides) hide_far(first);
+        exponentiate_scores<kTileKeys, Lane>(block_, steps_.scale());
+        shrink_context<width, Lane>(block_);
+        pack();
+        for (int number = first; number + 1 < end; ++number) {
+            copies_.bring_keys(number + 2);
+            copies_.bring_values(number + 1);
+            copies_.wait_for_keys(number + 1);
+            wait_for_values<hides>(number);
+            block_.fence_registers();
+            ask_far(number + 1);
+            products_.template gather_values<Lane>(copies_.values_of(number));
+            block_.template wait_for_products<hides ? 0 : 1>();  // a branch follows where keys are hidden
+            copies_.let_go_of_keys(number + 1);
+            if constexpr (hides) hide_far(number + 1);
+            exponentiate_scores<kTileKeys, Lane>(block_, steps_.scale());
+            block_.each([&](Lane& r) { block_.settle(r, layout_.scratch, r.sum[0] + r.sum[1]); });
+            block_.template wait_for_products<0>();
+            copies_.let_go_of_values(number);
+            shrink_context<width, Lane>(block_);
+            pack();
+        }
+        wait_for_values<hides>(end - 1);
+        block_.fence_registers();
+        products_.template gather_values<Lane>(copies_.values_of(end - 1));
+        block_.template wait_for_products<0>();
+        copies_.let_go_of_values(end - 1);
+    }
+
+    constexpr void ask_far(int number) {
         products_.multiply_queries(
-            copies_.keys_of(number), [](Lane & r) -> auto& { return r.asked; });
+            copies_.keys_of(number), [](Lane & r) -> auto& { return r.far; },
+            [](Lane & r) -> auto& { return r.scores; });
+    }
+    template <bool may_be_cut>
+    constexpr void wait_for_values(int number) {
+        copies_.wait_for_values(number);
+        if (may_be_cut && number * kTileKeys + kTileKeys > steps_.key_tokens.count) {
+            clear_absent_values(number);
+            block_.sync();
+        }
+    }
+    /// Without a word in shared memory: no warp waits for another.
+    constexpr void hide_far(int number) {
+        block_.each([&](Lane& r) {
+            unrolled<kTileKeys / 8>([&](auto n) {
+                unrolled<2>([&](auto column) {
+                    if (!steps_.sees(number * kTileKeys + 8 * n + 2 * r.pair() + column))
+                        r.scores[n][column] = r.scores[n][2 + column] = kNothing;
+                });
+            });
+        });
     }
 
-    /// Probabilities as left factors.
-    constexpr void pack() {
-        block_.each([](Lane& r) { unrolled<4>([&](auto step) { Steps::pack_probabilities(r, step, r.p[step]); }); });
-    }
+    // 3. Near the diagonal.
 
-    // 2. Tiles of keys.
-
-    constexpr void attend_to_all(ForwardTile tile) {
-        bool has_constants = false;
-        for (int number = 0; number < copies_.tiles(); ++number) {
-            const bool is_last = number + 1 == copies_.tiles();
+    [[gnu::always_inline]] constexpr void attend_near(int first, int end) {
+        if (first >= end) return;
+        copies_.bring_keys(first + 1);
+        copies_.bring_values(first);
+        ForwardTile tile = steps_.tile_at(first * kTileKeys);
+        if (args_.q_r) copies_.bring_window(tile);
+        copies_.wait_for_keys(first);
+        block_.fence_registers();
+        ask_near(first);
+        block_.template wait_for_products<0>();
+        for (int number = first; number < end; ++number) {
+            const bool is_last = number + 1 == end;
             const ForwardTile next = is_last ? tile : steps_.tile_at(tile.j0 + kTileKeys);
+            if (!is_last) copies_.bring_values(number + 1);
             std::uint8_t* visible = block_.template shared<std::uint8_t>(layout_.visible);
             steps_.note_places(tile, shared(layout_.places), visible);
-            if (args_.q_r && !has_constants) tables_.template fill_of_tile<Lane>(copies_, tile.rows, number);
+            if (args_.q_r) tables_.template fill_of_tile<Lane>(copies_, tile.rows, number);
+            copies_.let_go_of_keys(number);
             copies_.wait_for_values(number);
-            clear_absent_values(tile, copies_.values_of(number));
-            // Where the constants were there and no key is missing, no thread has written anything since the last
-            // barrier.
-            if (!has_constants || !steps_.sees_all(tile)) block_.sync();
+            clear_absent_values(number);
+            block_.sync();
             // Everybody is done with these keys and this window.
             if (args_.q_r && !is_last) copies_.bring_window(next);
-            copies_.bring_keys(number + Layout::kStages);
-            const PositionScores scores = tables_.scores(tile.rows, number, shared(layout_.places));
+            if (!is_last) copies_.bring_keys(number + 2);
+            const PositionScores scores = tables_.scores(tile.rows, shared(layout_.places));
             block_.each([&](Lane& r) {
                 steps_.add_positions(r, r.asked, tile, scores);
                 if (!steps_.sees_all(tile)) hide<kTileKeys>(block_, r, visible);
             });
-            // Both reach the same row alone: it stays in the window, and no thread reads the whole key table.
-            has_constants = block_.uniform(args_.q_r && !is_last && args_.dropout == 0 && tile.rows.count == 1 &&
-                                           next.rows.count == 1 && next.rows.first == tile.rows.first);
             if (!is_last) copies_.wait_for_keys(number + 1);
             if (is_last || args_.dropout > 0)
                 gather_and_ask(number, tile, is_last);
-            else if (has_constants)
-                ask_beside_softmax<true>(number);
             else
-                ask_beside_softmax<false>(number);
+                ask_beside_softmax(number);
+            copies_.let_go_of_values(number);
             block_.sync();
-            copies_.bring_values(number + Layout::kStages);
             tile = next;
         }
     }
 
-    /// q k^T of the next tile, and its constants, beside the softmax of this one; then p v.  No branch in between.
-    template <bool with_constants>
+    constexpr void ask_near(int number) {
+        products_.multiply_queries(
+            copies_.keys_of(number), [](Lane & r) -> auto& { return r.q; }, [](Lane & r) -> auto& { return r.asked; });
+    }
+
+    /// q k^T of the next tile beside the softmax of this one; then p v.  No branch in between.
     constexpr void ask_beside_softmax(int number) {
         block_.fence_registers();
-        ask_for_scores(number + 1);
-        if constexpr (with_constants) tables_.template ask_for_constants<Lane>(copies_, number + 1);
+        ask_near(number + 1);
         online_softmax_step<width, kTileKeys, Lane>(block_);
         pack();
         block_.fence_registers();
         products_.template gather_values<Lane>(copies_.values_of(number));
         block_.template wait_for_products<0>();
-        if constexpr (with_constants) tables_.template keep_constants<Lane>(number + 1);
     }
 
     /// The same one after the other: random numbers are drawn in loops, and the last tile has no next.
@@ -186,14 +290,19 @@ private:
         } else {
             block_.fence_registers();
             products_.template gather_values<Lane>(copies_.values_of(number));
-            ask_for_scores(number + 1);
+            ask_near(number + 1);
             block_.template wait_for_products<0>();
         }
     }
 
+    /// Probabilities as left factors.
+    constexpr void pack() {
+        block_.each([](Lane& r) { unrolled<4>([&](auto step) { Steps::pack_probabilities(r, step, r.p[step]); }); });
+    }
+
     /// Beyond a packed sample's last key lie another sample's values, and 0 times anything must be 0.
-    constexpr void clear_absent_values(const ForwardTile& tile, int values) {
-        const int valid = steps_.key_tokens.count - tile.j0;
+    constexpr void clear_absent_values(int number) {
+        const int valid = steps_.key_tokens.count - number * kTileKeys, values = copies_.values_of(number);
         if (valid >= kTileKeys) return;
         constexpr int kChunks = kPanelRow / 16;
         block_.each([&](Lane& r) {

@@ -63,6 +63,7 @@ struct HopperLayout {
     int key_table;     // p2c scores of a tile's keys with every row of the window
     int places;        // the table's row at every place of a tile
     int visible;       // 1 where a key of the tile is
+    int scratch;       // 4 bytes of every thread, which nobody reads
     int barriers;      // 8 bytes each
     int bytes;
 
@@ -71,12 +72,19 @@ struct HopperLayout {
     static constexpr int boxes_of(int rows) { return (rows + kBoxRows - 1) / kBoxRows; }
     static constexpr int window_boxes(int tile_queries) { return boxes_of(tile_queries + kTileKeys - 1); }
 
-    /// The barriers: one of every box of the window, then of every stage of keys and of values.
+    /// The barriers: one of every box of the window, then of every stage of keys and of values: what was asked for is
+    /// there, and all warps are done with it.
     static constexpr int barrier_of_keys(int tile_queries, int stage) { return window_boxes(tile_queries) + stage; }
     static constexpr int barrier_of_values(int tile_queries, int stage) {
         return window_boxes(tile_queries) + kStages + stage;
     }
-    static constexpr int barrier_count(int tile_queries) { return window_boxes(tile_queries) + 2 * kStages; }
+    static constexpr int barrier_of_used_keys(int tile_queries, int stage) {
+        return window_boxes(tile_queries) + 2 * kStages + stage;
+    }
+    static constexpr int barrier_of_used_values(int tile_queries, int stage) {
+        return window_boxes(tile_queries) + 3 * kStages + stage;
+    }
+    static constexpr int barrier_count(int tile_queries) { return window_boxes(tile_queries) + 4 * kStages; }
 
     static constexpr int key_stride(int tile_queries) {
         return key_table_stride(kBoxRows * window_boxes(tile_queries));
@@ -92,7 +100,8 @@ struct HopperLayout {
             at.row_table + (c2p ? round_up(2 * tile_queries * row_table_stride(round_up(reached_rows, 8)), 16) : 0);
         at.places = at.key_table + (p2c ? round_up(2 * kTileKeys * key_stride(tile_queries), 16) : 0);
         at.visible = at.places + round_up(2 * (tile_queries + kTileKeys), 16);
-        at.barriers = at.visible + round_up(kTileKeys, 16);
+        at.scratch = at.visible + round_up(kTileKeys, 16);
+        at.barriers = at.scratch + 4 * 2 * tile_queries;
         at.bytes = at.barriers + 8 * barrier_count(tile_queries);
         return at;
     }

@@ -16,27 +16,27 @@ public:
 
     constexpr explicit HopperFactors(Block& block) : block_(block) {}
 
-    /// c[64, 64] = queries of the warpgroup times the 64 rows of a box, as a group of products.
-    template <class C>
-    constexpr void multiply_queries(int box, C c) {
+    /// c[64, 64] = queries of the warpgroup, as left factors q, times the 64 rows of a box, as a group of products.
+    template <class Q, class C>
+    constexpr void multiply_queries(int box, Q q, C c) {
         each_constant<width / 16>([&](auto step) {
             constexpr int kStep = decltype(step)::value;
             const std::uint64_t rows = advanced(rows_descriptor(block_.address(box)), channels_of_step(kStep));
             block_.template multiply_held<Scalar, false, (kStep > 0)>([&](auto& r) {
-                return Held{r.q[kStep], rows, c(r)};
+                return Held{q(r)[kStep], rows, c(r)};
             });
         });
         block_.commit_products();
     }
 
-    /// c[64, columns] = a tile's keys times rows of the window, from its byte first(lane) on, as a group of products.
-    template <int columns, class First, class C>
+    /// c[64, 64] = a tile's keys times rows of the window, from its byte first(lane) on, as a group of products.
+    template <class First, class C>
     constexpr void multiply_keys(int keys, int window, First first, C c) {
         each_constant<width / 16>([&](auto step) {
             constexpr int kStep = decltype(step)::value;
             const std::uint64_t left = rows_descriptor(block_.address(keys)),
                                 right = rows_descriptor(block_.address(window));
-            block_.template multiply_shared<Scalar, columns, (kStep > 0)>([&](auto& r) {
+            block_.template multiply_shared<Scalar, (kStep > 0)>([&](auto& r) {
                 return Shared{advanced(left, channels_of_step(kStep)),
                               advanced(right, first(r) + channels_of_step(kStep)), c(r)};
             });
@@ -70,7 +70,7 @@ private:
     Block& block_;
 };
 
-/// Lanes have scores[8][4], in which pieces of the tables are made, and constant[4].
+/// Lanes have scores[8][4], in which pieces of the tables are made.
 template <class Scalar, int width, int tile_queries, class Block>
 class HopperTables {
 public:
@@ -94,7 +94,7 @@ public:
             copies.wait_for_slot(n);
             block_.fence_registers();
             products_.multiply_queries(
-                copies.slot(n), [](Lane & r) -> auto& { return r.scores; });
+                copies.slot(n), [](Lane & r) -> auto& { return r.q; }, [](Lane & r) -> auto& { return r.scores; });
             block_.template wait_for_products<0>();
             block_.each([&](Lane& r) {
                 unrolled<8>([&](auto c) {
@@ -114,19 +114,12 @@ public:
     constexpr void fill_of_tile(Copies& copies, const RowRange& rows, int number) {
         const int keys = copies.keys_of(number);
         copies.wait_for_window();
-        if (rows.count == 1) {
-            block_.fence_registers();
-            ask_for_constants<Lane>(copies, number);
-            block_.template wait_for_products<0>();
-            keep_constants<Lane>(number);
-            return;
-        }
         // The boxes of the window are shared out among the warpgroups.  All multiply; where there are fewer boxes some
         // do what another does, and keep nothing.
         const int boxes = Layout::boxes_of(rows.count);
         for (int first = 0; first < boxes; first += kWarpgroups) {
             block_.fence_registers();
-            products_.template multiply_keys<64>(
+            products_.multiply_keys(
                 keys, copies.slot(0), [&](Lane& r) { return kBox * smaller(first + block_.warpgroup(r), boxes - 1); },
                 [](Lane & r) -> auto& { return r.scores; });
             block_.template wait_for_products<0>();
@@ -138,29 +131,26 @@ public:
             });
         }
     }
-    /// Of a tile that reaches one row.  Every warpgroup multiplies 8 columns, of which the first is used.
-    template <class Lane, class Copies>
-    constexpr void ask_for_constants(Copies& copies, int number) {
-        products_.template multiply_keys<8>(
-            copies.keys_of(number), copies.slot(0), [](Lane&) { return 0; }, [](Lane& r) { return &r.constant; });
-    }
-    template <class Lane>
-    constexpr void keep_constants(int number) {
-        block_.each([&](Lane& r) {
-            if (block_.warpgroup(r) == 0) keep_keys(r, r.constant, column_of_constants(number));
-        });
-    }
 
-    /// places: the relative row of every place of tile `number`, which reaches those rows.
-    constexpr PositionScores scores(const RowRange& rows, int number, const std::uint16_t* places) const {
-        const int constants = rows.count == 1 ? column_of_constants(number) : 0;
+    /// places: the relative row of every place of a tile, which reaches those rows.
+    constexpr PositionScores scores(const RowRange& rows, const std::uint16_t* places) const {
         return {args_.k_r ? shared(layout_.row_table) : nullptr,
                 row_stride_,
                 reached_.first,
-                args_.q_r ? shared(layout_.key_table) + constants : nullptr,
+                args_.q_r ? shared(layout_.key_table) : nullptr,
                 kKeyStride,
                 rows.first,
                 places};
+    }
+    /// c2p of the lane's two queries with one of the rows; 0 where the term is off.
+    template <class Lane>
+    constexpr void read_row(const Lane& r, int row, float (&of_queries)[2]) const {
+        for (int side = 0; side < 2; ++side)
+            of_queries[side] =
+                args_.k_r ? half_at(block_, r,
+                                    shared(layout_.row_table) + (16 * r.warp() + r.group() + 8 * side) * row_stride_ +
+                                        row - reached_.first)
+                          : 0.0f;
     }
 
 private:
@@ -169,8 +159,6 @@ private:
 
     constexpr float scale() const { return args_.scale * kLog2e; }
     constexpr std::uint16_t* shared(int bytes) const { return block_.template shared<std::uint16_t>(bytes); }
-    /// They alternate between two places: some thread may still read those of the tile before.
-    static constexpr int column_of_constants(int number) { return 8 * (number % 2); }
     template <class Lane>
     constexpr void keep_keys(Lane& r, const float (&piece)[4], int column) {
         keep_vector(block_, r, piece, scale(), shared(layout_.key_table), kKeyStride, r.warp() % 4 * 16, column);

@@ -66,7 +66,10 @@ public:
 
     // Barriers and the copy engine; thread 0 speaks for the block.
 
-    void start_barrier(int place) { barriers_[place] = Barrier{}; }
+    void start_barrier(int place, int arrivals) {
+        barriers_[place] = Barrier{};
+        barriers_[place].arrivals = barriers_[place].all_arrivals = arrivals;
+    }
     void barriers_are_started() {
         for (auto& [place, barrier] : barriers_) barrier.state = State::announced;
     }
@@ -110,7 +113,15 @@ public:
                                    std::to_string(barrier.arrivals) + " arrivals and " + std::to_string(barrier.bytes) +
                                    " bytes are missing");
         ++barrier.phase;
-        barrier.arrivals = 1;
+        barrier.arrivals = barrier.all_arrivals;
+        let_go_ = std::max(let_go_, barrier.moment);
+    }
+    /// What any lane and any product that was waited for has used so far comes before the end of this phase.
+    void arrive_by_warp(int place) {
+        Barrier& barrier = ready(place);
+        barrier.arrivals -= static_cast<int>(lanes_.size() / 32);
+        if (barrier.arrivals < 0) throw std::logic_error("too many arrivals in a phase of " + std::to_string(place));
+        barrier.moment = moment_++;
     }
     /// Every thread does it.
     void fence_copies() { ++fences_; }
@@ -133,11 +144,11 @@ public:
                     left[row + e / 2 % 2 * 8][column + e % 2 + e / 4 * 8] =
                         Base::template number<Scalar>(at.a[e / 2], e % 2);
             }
-            multiply<Scalar, 64, adds>(product, left, transposed, descriptor,
-                                       [&](std::size_t n) { return f(lanes_[group + n]).c; });
+            multiply<Scalar, adds>(product, left, transposed, descriptor,
+                                   [&](std::size_t n) { return f(lanes_[group + n]).c; });
         }
     }
-    template <class Scalar, int columns, bool adds, class F>
+    template <class Scalar, bool adds, class F>
     void multiply_shared(F f) {
         for (std::size_t group = 0; group < lanes_.size(); group += kGroup) {
             const SharedFactors first = f(lanes_[group]);
@@ -150,9 +161,12 @@ public:
             float left[64][16];
             for (int row = 0; row < 64; ++row)
                 for (int k = 0; k < 16; ++k) left[row][k] = operand<Scalar>(product, first.a, false, row, k);
-            multiply<Scalar, columns, adds>(product, left, false, first.b,
-                                            [&](std::size_t n) { return f(lanes_[group + n]).c; });
+            multiply<Scalar, adds>(product, left, false, first.b,
+                                   [&](std::size_t n) { return f(lanes_[group + n]).c; });
         }
+    }
+    void settle(Lane& r, int scratch, float number) {
+        Base::store(r, Base::template shared<float>(scratch) + r.thread, number);
     }
     void commit_products() {
         groups_.push_back(std::move(open_));
@@ -182,14 +196,15 @@ private:
     struct Barrier {
         State state = State::started;
         unsigned phase = 0;
-        int arrivals = 1;
-        long bytes = 0;
+        int arrivals = 1, all_arrivals = 1;
+        long bytes = 0, moment = 0;
         std::vector<Copy> copies;
     };
-    /// Of a byte: how many products under way read it, and how many fences there had been when a lane last used it.
+    /// Of a byte: how many products under way read it, how many fences there had been when a lane last used it, and
+    /// when anybody did.
     struct Beside {
         int readers = 0;
-        long used = -1;
+        long used = -1, moment = 0;
     };
     struct Product {
         std::vector<std::size_t> bytes;  // that it reads
@@ -223,7 +238,8 @@ private:
         if (byte.on_its_way) refuse("filled twice", n);
         if (beside_[n].readers > 0) refuse("filled while a product reads it", n);
         if (beside_[n].used == fences_) refuse("filled after ordinary use without a fence", n);
-        if ((byte.written == epoch_ && byte.writer != 0) || (byte.read == epoch_ && byte.reader != 0))
+        if (beside_[n].moment > let_go_ &&
+            ((byte.written == epoch_ && byte.writer != 0) || (byte.read == epoch_ && byte.reader != 0)))
             refuse("filled while others use it, without a barrier", n);
         byte.on_its_way = true;
     }
@@ -232,7 +248,7 @@ private:
             std::memcpy(memory_.data() + at, &number, 2);
             for (std::size_t n = at; n < at + 2; ++n) {
                 watched_[n].on_its_way = false;
-                watched_[n].written = 0;  // for everyone who waited
+                watched_[n].written = watched_[n].read = 0;  // for everyone who waited
             }
         }
     }
@@ -242,6 +258,7 @@ private:
         for (std::size_t n = first; n < first + bytes; ++n) {
             if (writes && beside_[n].readers > 0) refuse("written while a product reads it", n);
             beside_[n].used = fences_;
+            beside_[n].moment = moment_;
         }
     }
 
@@ -271,8 +288,9 @@ private:
         return cuda::to_float(Scalar{bits});
     }
 
-    template <class Scalar, int columns, bool adds, class C>
+    template <class Scalar, bool adds, class C>
     void multiply(Product& product, const float (&left)[64][16], bool transposed, std::uint64_t descriptor, C c) {
+        constexpr int columns = 64;
         if (!registers_are_fenced_) throw std::logic_error("registers were used, and no fence before the product");
         float right[16][columns];
         for (int k = 0; k < 16; ++k)
@@ -301,6 +319,7 @@ private:
             --beside_[n].readers;
             watched_[n].read = epoch_;
             watched_[n].reader = -2;
+            beside_[n].moment = moment_;
         }
         for (const auto& [registers, values] : product.held)
             if (!std::equal(values.begin(), values.end(), registers))
@@ -318,6 +337,7 @@ private:
 
     std::vector<Beside> beside_;
     long fences_ = 0;
+    long moment_ = 1, let_go_ = 0;  // arrivals so far, and the last one that thread 0 has waited for
     std::map<int, Barrier> barriers_;
     std::vector<Product> open_;
     std::deque<std::vector<Product>> groups_;

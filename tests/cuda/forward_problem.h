@@ -115,7 +115,7 @@ struct ForwardProblem {
         args.log_sum = log_sum.data();
         if (one.c2p) args.k_r = k_r.narrow.data();
         if (one.p2c) args.q_r = q_r.narrow.data();
-        args.line = {line.data(), static_cast<int>(one.keys) - 1, cuda::skips_rows(line)};
+        args.line = cuda::line_of(line, line.data(), static_cast<int>(one.keys) - 1);
         args.table_rows = static_cast<int>(table);
         if (one.hides) args.visible_keys = visible.data();
         if (!starts.empty()) {
@@ -155,9 +155,16 @@ inline void keep_worst(double& worst, double error) {
     if (!(error <= worst)) worst = std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
 }
 
-/// What a kernel made of a problem, against the reference.   halves: it keeps position scores as such.
+/// What a kernel rounds on the way to a score: nothing, position scores to halves, or also the sum of a query and a
+/// row.
+enum class RoundedScores { none, tables, tables_and_queries };
+
+inline double longest_row(const Matrix<double>& rows) { return rows.rowwise().norm().maxCoeff(); }
+
+/// What a kernel made of a problem, against the reference.
 template <class Scalar>
-void check_head(ForwardProblem<Scalar>& made, bool halves, Index b, Index h, double& worst, double& worst_log) {
+void check_head(ForwardProblem<Scalar>& made, RoundedScores rounds, Index b, Index h, double& worst,
+                double& worst_log) {
     const ForwardCase& one = made.one;
     const bool packed = !one.lengths.empty();
     const Index queries = packed ? one.lengths[static_cast<std::size_t>(b)] : one.queries,
@@ -168,7 +175,8 @@ void check_head(ForwardProblem<Scalar>& made, bool halves, Index b, Index h, dou
                          key = made.of_keys.of(made.k.wide, b, h, keys),
                          value = made.of_keys.of(made.v.wide, b, h, keys);
     Matrix<double> scores = content_to_content<double>(query, key);
-    double rounded = 0;  // the largest score of those that the kernel keeps as halves
+    double rounded = 0;     // the largest score of those that the kernel keeps as halves
+    double of_queries = 0;  // |rounding of q + row| |k|
     if (one.c2p) {
         const Matrix<double> term =
             content_to_position<double>(query, made.k_r.wide.middleRows(h * made.table, made.table), buckets);
@@ -180,6 +188,8 @@ void check_head(ForwardProblem<Scalar>& made, bool halves, Index b, Index h, dou
             position_to_content<double>(key, made.q_r.wide.middleRows(h * made.table, made.table), buckets);
         rounded += max_abs(term);
         scores += term;
+        of_queries = kRoundoff<Scalar> * longest_row(key) *
+                     (longest_row(query) + longest_row(made.q_r.wide.middleRows(h * made.table, made.table)));
     }
     scores *= made.args.scale;
     Mask mask = Mask::Ones(queries, keys);
@@ -193,8 +203,10 @@ void check_head(ForwardProblem<Scalar>& made, bool halves, Index b, Index h, dou
     }
     const Matrix<double> expected = times<double>(probs, value);
     // Scores carry the halves' error, probabilities and context one rounding each, sums those of float32.
-    const double of_scores =
-        (halves ? 0x1p-11 * rounded * made.args.scale : 0) + 64 * double(made.width) * 0x1p-24 * max_abs(scores);
+    const double of_scores = ((rounds != RoundedScores::none ? 0x1p-11 * rounded : 0) +
+                              (rounds == RoundedScores::tables_and_queries ? of_queries : 0)) *
+                                 made.args.scale +
+                             64 * double(made.width) * 0x1p-24 * max_abs(scores);
     const double largest = max_abs(value) / (1 - one.dropout);
     const double allowed = largest * (2 * kRoundoff<Scalar> + 2 * of_scores + 0x1p-24 * double(keys));
     for (Index i = 0; i < queries; ++i) {
@@ -218,14 +230,14 @@ void check_head(ForwardProblem<Scalar>& made, bool halves, Index b, Index h, dou
 
 /// run(args): every block of the kernel.
 template <class Scalar, class Run>
-void check_forward(const ForwardCase& one, Index width, bool halves, Run run) {
+void check_forward(const ForwardCase& one, Index width, RoundedScores rounds, Run run) {
     INFO(text_of(one) << ", d " << width);
     ForwardProblem<Scalar> made(one, width);
     run(made.args);
     double worst = 0, worst_log = 0;
     for (Index b = 0; b < made.batch; ++b)
         for (Index h = 0; h < made.kHeads; ++h)
-            if (b != one.lost) check_head(made, halves, b, h, worst, worst_log);
+            if (b != one.lost) check_head(made, rounds, b, h, worst, worst_log);
     CHECK(worst <= 1);
     CHECK(worst_log <= 1);
     CHECK(made.context.guards_hold());

@@ -181,7 +181,7 @@ private:
         forward.log_sum = log_sum_.data();
         if (one_.c2p) forward.k_r = k_r_.narrow.data();
         if (one_.p2c) forward.q_r = q_r_.narrow.data();
-        forward.line = {rows_.data(), static_cast<int>(one_.keys) - 1, cuda::skips_rows(rows_)};
+        forward.line = cuda::line_of(rows_, rows_.data(), static_cast<int>(one_.keys) - 1);
         forward.table_rows = static_cast<int>(2 * one_.span);
         if (one_.hides) forward.visible_keys = visible_.data();
         if (packed_) forward.first_query = forward.first_key = starts_.data();

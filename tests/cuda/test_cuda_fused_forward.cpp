@@ -46,12 +46,12 @@ void run_portable(const cuda::ForwardArguments<Scalar>& args, int width) {
 
 template <class Scalar, int width, int tile_queries, int tile_keys>
 void check_case(const ForwardCase& one) {
-    check_forward<Scalar>(one, width, true, run_tensor_cores<Scalar, width, tile_queries, tile_keys>);
+    check_forward<Scalar>(one, width, RoundedScores::tables, run_tensor_cores<Scalar, width, tile_queries, tile_keys>);
 }
 
 template <class Scalar>
 void check_portable(const ForwardCase& one, int width) {
-    check_forward<Scalar>(one, width, false, [&](const auto& args) { run_portable<Scalar>(args, width); });
+    check_forward<Scalar>(one, width, RoundedScores::none, [&](const auto& args) { run_portable<Scalar>(args, width); });
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ struct Line {
     SlotLine line;
     explicit Line(const RelativeBuckets& buckets)
         : rows(buckets.rows().begin(), buckets.rows().end()),
-          line{rows.data(), static_cast<int>(buckets.keys()) - 1, skips_rows(rows)} {}
+          line(line_of(rows, rows.data(), static_cast<int>(buckets.keys()) - 1)) {}
 };
 
 constexpr int kTiles[][2] = {{16, 16}, {32, 32}, {64, 64}, {128, 64}, {64, 32}};

@@ -37,7 +37,7 @@ void run_hopper(const cuda::ForwardArguments<Scalar>& args) {
 template <class Scalar, int width, int tile_queries>
 void check_case(const ForwardCase& one) {
     INFO("tile of " << tile_queries);
-    check_forward<Scalar>(one, width, true, run_hopper<Scalar, width, tile_queries>);
+    check_forward<Scalar>(one, width, RoundedScores::tables_and_queries, run_hopper<Scalar, width, tile_queries>);
 }
 
 }  // namespace
@@ -59,6 +59,10 @@ TEST_CASE("emulation: Hopper forward with other numbers of queries and keys", "[
     check_case<Half, 64, 64>({1, 129, 4});
     check_case<Half, 64, 128>({300, 1, 4});
     check_case<Half, 64, 64>({65, 513, 1});  // one row in most tiles
+    check_case<Bfloat16, 64, 128>({400, 700, 3});
+    check_case<Bfloat16, 64, 128>({400, 300, 8, true, true, true, true});  // hidden keys far from the diagonal
+    check_case<Bfloat16, 64, 64>({200, 321, 2, false, false});
+    check_case<Bfloat16, 64, 64>({321, 200, 2, false, true, false});
 }
 
 TEST_CASE("emulation: Hopper forward without a term, with hidden keys, with dropout", "[emulation][hopper]") {
@@ -155,9 +159,10 @@ TEST_CASE("emulation: every part of the Hopper layout starts where it must and n
                         CHECK(at.key_table - at.row_table >= (c2p ? 2 * queries * rows : 0));
                         CHECK(at.places - at.key_table >= (p2c ? 2 * 64 * 64 * boxes : 0));
                         CHECK(at.visible - at.places >= 2 * (queries + 63));
-                        CHECK(at.barriers - at.visible >= 64);
+                        CHECK(at.scratch - at.visible >= 64);
+                        CHECK(at.barriers - at.scratch == 8 * queries);
                         CHECK(at.barriers % 8 == 0);
-                        CHECK(at.bytes - at.barriers == 8 * (boxes + 4));
+                        CHECK(at.bytes - at.barriers == 8 * (boxes + 8));
                     }
     // deberta-v3's 512 rows fit into 227 KiB; 1024 rows do with tiles of 64 queries.
     CHECK(HopperLayout::of(128, 64, 512, true, true).bytes <= 227 * 1024);

@@ -63,7 +63,8 @@ cuda::FusedInput input_of(Index batch, Index queries, Index keys, Index width, I
 }
 
 /// One head in float64, and how far rounding may carry a kernel from it: scores by the error of their sums and, with
-/// 16 bits, of position scores kept as halves; probabilities and context by one rounding each.
+/// 16 bits, of position scores kept as halves and of queries with a row; probabilities and context by one rounding
+/// each.
 struct Expected {
     Matrix<double> context;
     double allowed = 0;
@@ -93,7 +94,10 @@ Expected expect(const cuda::FusedInput& input, const RelativeBuckets& buckets, F
     const auto longest = [](const Matrix<double>& rows) { return rows.rowwise().norm().maxCoeff(); };
     const double products = longest(q) * longest(k) + longest(q) * longest(k_r) + longest(k) * longest(q_r);
     const bool halves = precision != FusedPrecision::f32;
-    const double of_scores = input.scale * ((halves ? 0x1p-11 * (max_abs(c2p) + max_abs(p2c)) : 0) +
+    // The Hopper kernel adds a row of q_r to a query far from the diagonal, and rounds the sum.
+    const double of_queries =
+        halves && is_hopper() ? roundoff(precision) * longest(k) * (longest(q) + longest(q_r)) : 0;
+    const double of_scores = input.scale * ((halves ? 0x1p-11 * (max_abs(c2p) + max_abs(p2c)) : 0) + of_queries +
                                             (double(width) + 4) * 0x1p-24 * products);
     const double largest = max_abs(v) / (1 - input.dropout);
     return {times<double>(probs, v),
