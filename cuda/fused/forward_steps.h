@@ -91,9 +91,9 @@ public:
 
     /// Dropped probabilities become 0.
     template <class Lane>
-    constexpr void drop_some(Lane& r, const ForwardTile& tile) const {
+    constexpr void drop_some(Lane& r, int j0) const {
         drop<tile_keys>(r, dropout_key(args_.seed, static_cast<std::uint32_t>(sample * args_.heads + head)),
-                        args_.dropout, i0 + 16 * r.warp() + r.group(), tile.j0 + 2 * r.pair());
+                        args_.dropout, i0 + 16 * r.warp() + r.group(), j0 + 2 * r.pair());
     }
 
     /// context and log_sum, for the queries that exist.

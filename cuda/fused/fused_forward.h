@@ -129,7 +129,7 @@ private:
             if (!steps_.sees_all(tile)) hide<tile_keys>(block_, r, visible);
         });
         online_softmax_step<width, tile_keys, Lane>(block_);
-        if (args_.dropout > 0) block_.each([&](Lane& r) { steps_.drop_some(r, tile); });
+        if (args_.dropout > 0) block_.each([&](Lane& r) { steps_.drop_some(r, tile.j0); });
         gather_values(shared(layout_.values) + buffer * tile_keys * Operands::kStride);
         block_.sync();
     }

@@ -89,15 +89,19 @@ struct SharedFactorsOnDevice {
     float (*c)[4];
 };
 
-template <class Lane>
+/// A block's warpgroups of so many threads together, or the warps behind them, the first of which asks for copies. Both
+/// run the same text, and what is not theirs does nothing.
+template <class Lane, int threads, bool copies>
 class HopperBlock : public DeviceBlock<Lane> {
+    using Base = DeviceBlock<Lane>;
+
 public:
     using Map = CUtensorMap;
     using HeldFactors = HeldFactorsOnDevice;
     using SharedFactors = SharedFactorsOnDevice;
 
     __device__ explicit HopperBlock(unsigned char* memory)
-        : DeviceBlock<Lane>(memory),
+        : Base(memory),
           start_(static_cast<std::uint32_t>(__cvta_generic_to_shared(memory))),
           warpgroup_(__shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0)) {
         if (start_ % kPatternBytes != 0) __trap();  // the exchange of chunks is a function of the address
@@ -105,35 +109,54 @@ public:
 
     /// The same for all lanes of a warp, and the compiler knows it: descriptors are in registers that warps share.
     __device__ int warpgroup(const Lane&) const { return warpgroup_; }
-
-    /// What is the same for all lanes, and the compiler cannot know it.
-    __device__ bool uniform(bool value) const { return __shfl_sync(0xffffffffu, value, 0); }
-
     /// Where a byte of the block's memory lies, as descriptors want it.
     __device__ std::uint32_t address(int place) const { return start_ + static_cast<std::uint32_t>(place); }
 
     template <class F>
-    __device__ void one(F f) const {
-        if (threadIdx.x == 0) f();
+    __device__ void each(F f) {
+        if constexpr (!copies) Base::each(f);
+    }
+    template <bool transposed, class F>
+    __device__ void load_matrices(F f) {
+        if constexpr (!copies) Base::template load_matrices<transposed>(f);
+    }
+    template <class F>
+    __device__ void quad_largest(F f) {
+        if constexpr (!copies) Base::quad_largest(f);
+    }
+    template <class F>
+    __device__ void quad_sum(F f) {
+        if constexpr (!copies) Base::quad_sum(f);
+    }
+    /// Everybody, all warpgroups, or each warpgroup for itself.
+    __device__ void sync_all() const { __syncthreads(); }
+    __device__ void sync() const {
+        if constexpr (!copies) asm volatile("bar.sync 1, %0;" ::"n"(threads) : "memory");
+    }
+    __device__ void sync_warpgroup() const {
+        if constexpr (!copies) asm volatile("bar.sync %0, 128;" ::"r"(2 + warpgroup_) : "memory");
     }
 
+    // Barriers and the copy engine.
+
+    /// One lane of who asks for copies.
+    template <class F>
+    __device__ void one(F f) const {
+        if constexpr (copies)
+            if (threadIdx.x == threads) f();
+    }
     /// A barrier that completes a phase with so many arrivals and all bytes that they announce.
     __device__ void start_barrier(int barrier, int arrivals) const {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address(barrier)), "r"(arrivals) : "memory");
     }
     /// For the copy engine too.
     __device__ void barriers_are_started() const {
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-        fence_copies();
+        if constexpr (copies)
+            asm volatile("fence.mbarrier_init.release.cluster;\nfence.proxy.async.shared::cta;" ::: "memory");
     }
     __device__ void expect(int barrier, int bytes) const {
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(barrier)), "r"(bytes)
                      : "memory");
-    }
-    /// Every warp arrives once: its lanes are done with what the barrier guards.
-    __device__ void arrive_by_warp(int barrier) const {
-        if (threadIdx.x % 32 == 0)
-            asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address(barrier)) : "memory");
     }
     /// A box of 64 channels and 64 rows, as hopper_layout.h has them; zeros for what lies outside of the map.
     __device__ void copy_box(int to, const Map& map, int channel, int row, int head, int sample, int barrier) const {
@@ -144,8 +167,63 @@ public:
             "r"(address(barrier))
             : "memory");
     }
+    /// Every warp arrives once: its lanes are done with what the barrier guards.
+    __device__ void arrive_by_warp(int barrier) const {
+        if constexpr (!copies)
+            if (threadIdx.x % 32 == 0)
+                asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address(barrier)) : "memory");
+    }
+    /// Who asks for copies, until all warps have arrived.
+    __device__ void wait_for_warps(int barrier, std::uint32_t parity) const { wait_for_phase(barrier, parity); }
     /// Until the phase with this parity is over; what was copied in it is there for the thread that waited.
     __device__ void wait(int barrier, std::uint32_t parity) const {
+        if constexpr (!copies) wait_for_phase(barrier, parity);
+    }
+    /// Between this thread's own loads and stores of shared memory and what the copy engine and the tensor cores do
+    /// there after the next barrier.
+    __device__ void fence_copies() const {
+        if constexpr (!copies) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+
+    // Products.
+
+    /// Between what lanes do with registers and products that use them.
+    __device__ void fence_registers() const {
+        if constexpr (!copies) asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    }
+    template <class Scalar, bool transposed, bool adds, class F>
+    __device__ void multiply_held(F f) {
+        each([&](Lane& r) {
+            const HeldFactors at = f(r);
+            product_of_held<Scalar, transposed, adds>(at.a, at.b, at.c);
+        });
+    }
+    template <class Scalar, bool adds, class F>
+    __device__ void multiply_shared(F f) {
+        each([&](Lane& r) {
+            const SharedFactors at = f(r);
+            product_of_shared<Scalar, adds>(at.a, at.b, at.c);
+        });
+    }
+    /// The products since the last call are one group.
+    __device__ void commit_products() const {
+        if constexpr (!copies) asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    }
+    /// What a number comes from is computed before the next wait: ptxas puts waits before arithmetic that does not need
+    /// them, but not before a store.  scratch: 4 bytes of every thread.
+    __device__ void settle(const Lane&, int scratch, float number) const {
+        asm volatile("st.volatile.shared.f32 [%0], %1;" ::"r"(address(scratch + 4 * static_cast<int>(threadIdx.x))),
+                     "f"(number)
+                     : "memory");
+    }
+    /// Until all but the latest so many groups are done.
+    template <int groups>
+    __device__ void wait_for_products() const {
+        if constexpr (!copies) asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
+    }
+
+private:
+    __device__ void wait_for_phase(int barrier, std::uint32_t parity) const {
         std::uint32_t over = 0;
         while (!over)
             asm volatile(
@@ -156,42 +234,7 @@ public:
                 : "r"(address(barrier)), "r"(parity)
                 : "memory");
     }
-    /// Between this thread's own loads and stores of shared memory and what the copy engine and the tensor cores do
-    /// there after the next barrier.
-    __device__ void fence_copies() const { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-    /// Between what lanes do with registers and products that use them.
-    __device__ void fence_registers() const { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-    template <class Scalar, bool transposed, bool adds, class F>
-    __device__ void multiply_held(F f) {
-        this->each([&](Lane& r) {
-            const HeldFactors at = f(r);
-            product_of_held<Scalar, transposed, adds>(at.a, at.b, at.c);
-        });
-    }
-    template <class Scalar, bool adds, class F>
-    __device__ void multiply_shared(F f) {
-        this->each([&](Lane& r) {
-            const SharedFactors at = f(r);
-            product_of_shared<Scalar, adds>(at.a, at.b, at.c);
-        });
-    }
-    /// What a number comes from is computed before the next wait: ptxas puts waits before arithmetic that does not need
-    /// them, but not before a store.  scratch: 4 bytes of every thread.
-    __device__ void settle(const Lane&, int scratch, float number) const {
-        asm volatile("st.volatile.shared.f32 [%0], %1;" ::"r"(address(scratch + 4 * static_cast<int>(threadIdx.x))),
-                     "f"(number)
-                     : "memory");
-    }
-    /// The products since the last call are one group.
-    __device__ void commit_products() const { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-    /// Until all but the latest so many groups are done.
-    template <int groups>
-    __device__ void wait_for_products() const {
-        asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
-    }
-
-private:
     std::uint32_t start_;
     int warpgroup_;
 };

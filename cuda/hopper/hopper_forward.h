@@ -8,15 +8,16 @@
 //   2. Tiles of 64 keys far from the diagonal, where all pairs reach one row: p2c is every key times that row, so that
 //      (q + row) k^T holds both c2c and p2c, and c2p is a number per query.  What is left is a softmax like any other:
 //      no table, and no barrier of the whole block; a warpgroup may be ahead of the other by a tile.
-//   3. Tiles near the diagonal: p2c of the tile's keys with the rows that the tile reaches, the boxes shared out among
-//      the warpgroups: the key table; the sum with q k^T by the tile's places; softmax; p v.
+//   3. Tiles near the diagonal: p2c of the tile's keys with the rows that the warpgroup reaches: the key table; the sum
+//      with q k^T by the tile's places; softmax; p v.
 //
 // What runs beside what: keys and values of the next tile are in flight during a whole tile.  Far from the diagonal p v
-// of a tile is multiplied beside the softmax of the next one; near it q k^T of the next tile is multiplied beside the
-// softmax, and rows of the next window are in flight from the moment that the key table is made.  No product is under
-// way across a branch or the end of a loop: ptxas then gives up on overlap and says so (C7510 and its neighbours; it
-// must say nothing here). Accumulators lie as those of mma.m16n8k16 do, warp by warp, so all that happens between the
-// products is fused_forward.h's (forward_steps.h, online_softmax.h).
+// of a tile is multiplied beside the softmax of the next one; near it q k^T is multiplied beside the key table, and
+// rows of the next window are in flight from the moment that this table is made.  A warpgroup shares nothing that it
+// writes with the other, so that one multiplies while the other adds.  No product is under way across a branch or the
+// end of a loop: ptxas then gives up on overlap and says so (C7510 and its neighbours; it must say nothing here).
+// Accumulators lie as those of mma.m16n8k16 do, warp by warp, so all that happens between the products is
+// fused_forward.h's (forward_steps.h, online_softmax.h).
 //
 // Rounding: q + row is rounded as q and row have been; everything else as in fused_forward.h.
 //
@@ -36,9 +37,10 @@ struct HopperLane : LaneBase {
     std::uint32_t q[width / 16][4] = {};    // 64 queries of the warpgroup as left factors
     std::uint32_t far[width / 16][4] = {};  // the same, and the row that all keys of a tile reach
     std::uint32_t p[4][4] = {};             // their probabilities of a tile
-    float asked[8][4] = {};                 // near the diagonal: q k^T of the tile, then already of the next one
+    float asked[8][4] = {};                 // near the diagonal: q k^T of the tile
     float scores[8][4] = {};                // pieces of the tables; then scores, and what the softmax makes of them
     float context[width / 8][4] = {};
+    int place = 0;       // near the diagonal: the relative row at the lane's place of the next tile
     float lift[2] = {};  // what the scores of a query lack, alike in the whole tile
     float largest[2] = {}, tile_largest[2] = {}, shrink[2] = {}, sum[2] = {};
 };
@@ -48,7 +50,8 @@ class HopperForward {
 public:
     using Lane = HopperLane<width>;
     using Layout = HopperLayout;
-    static constexpr int kTileKeys = Layout::kTileKeys, kWarpgroups = tile_queries / 64, kThreads = 128 * kWarpgroups;
+    static constexpr int kTileKeys = Layout::kTileKeys, kWarpgroups = tile_queries / 64;
+    static constexpr int kThreads = 128 * kWarpgroups;  // beside the warp that asks for copies
     static_assert(width % kPanelChannels == 0 && tile_queries % 64 == 0);
 
     /// capacity: table rows for which there is room in the block's shared memory.
@@ -86,6 +89,7 @@ public:
 private:
     using Steps = ForwardSteps<Scalar, width, tile_queries, kTileKeys, Block>;
     using Copies = HopperCopies<Scalar, width, tile_queries, Block>;
+    using Near = NearTile<kWarpgroups>;
     static constexpr int kPanel = Copies::kPanel, kPanels = Copies::kPanels;
 
     constexpr std::uint16_t* shared(int bytes) const { return block_.template shared<std::uint16_t>(bytes); }
@@ -93,17 +97,17 @@ private:
     /// Queries as left factors, for the whole block's life.
     constexpr void load_queries() {
         copies_.bring_queries();
-        for (int n = 0; n < kWarpgroups; ++n) copies_.wait_for_slot(n);
+        copies_.wait_for_boxes(kWarpgroups);
         unrolled<width / 16>([&](auto step) {
             block_.template load_matrices<false>([&](Lane& r) {
                 const int matrix = r.lane() / 8, row = r.warp() % 4 * 16 + matrix % 2 * 8 + r.lane() % 8;
                 const int channel = 16 * step + matrix / 2 * 8;
-                const int box = copies_.slot(block_.warpgroup(r)) + channel / kPanelChannels * kPanel;
+                const int box = copies_.box(block_.warpgroup(r)) + channel / kPanelChannels * kPanel;
                 return std::pair(shared(box + place_in_panel(row, channel % kPanelChannels)), &r.q[step][0]);
             });
         });
         block_.fence_copies();
-        block_.sync();
+        copies_.let_go_of_boxes(kWarpgroups);
     }
 
     /// Tiles that may reach more than one row; all before them reach the line's last row, all behind them its first.
@@ -166,7 +170,7 @@ private:
         ask_far(first);
         block_.template wait_for_products<0>();
         copies_.let_go_of_keys(first);
-        if constexpr (hides) hide_far(first);
+        if constexpr (hides) hide(first);
         exponentiate_scores<kTileKeys, Lane>(block_, steps_.scale());
         shrink_context<width, Lane>(block_);
         pack();
@@ -180,7 +184,7 @@ private:
             products_.template gather_values<Lane>(copies_.values_of(number));
             block_.template wait_for_products<hides ? 0 : 1>();  // a branch follows where keys are hidden
             copies_.let_go_of_keys(number + 1);
-            if constexpr (hides) hide_far(number + 1);
+            if constexpr (hides) hide(number + 1);
             exponentiate_scores<kTileKeys, Lane>(block_, steps_.scale());
             block_.each([&](Lane& r) { block_.settle(r, layout_.scratch, r.sum[0] + r.sum[1]); });
             block_.template wait_for_products<0>();
@@ -209,7 +213,7 @@ private:
         }
     }
     /// Without a word in shared memory: no warp waits for another.
-    constexpr void hide_far(int number) {
+    constexpr void hide(int number) {
         block_.each([&](Lane& r) {
             unrolled<kTileKeys / 8>([&](auto n) {
                 unrolled<2>([&](auto column) {
@@ -226,73 +230,93 @@ private:
         if (first >= end) return;
         copies_.bring_keys(first + 1);
         copies_.bring_values(first);
-        ForwardTile tile = steps_.tile_at(first * kTileKeys);
-        if (args_.q_r) copies_.bring_window(tile);
-        copies_.wait_for_keys(first);
-        block_.fence_registers();
-        ask_near(first);
-        block_.template wait_for_products<0>();
+        Near tile = near_tile(first);
+        find_places(first);
+        bring_window(tile);
         for (int number = first; number < end; ++number) {
-            const bool is_last = number + 1 == end;
-            const ForwardTile next = is_last ? tile : steps_.tile_at(tile.j0 + kTileKeys);
-            if (!is_last) copies_.bring_values(number + 1);
-            std::uint8_t* visible = block_.template shared<std::uint8_t>(layout_.visible);
-            steps_.note_places(tile, shared(layout_.places), visible);
-            if (args_.q_r) tables_.template fill_of_tile<Lane>(copies_, tile.rows, number);
-            copies_.let_go_of_keys(number);
-            copies_.wait_for_values(number);
-            clear_absent_values(number);
-            block_.sync();
-            // Everybody is done with these keys and this window.
-            if (args_.q_r && !is_last) copies_.bring_window(next);
-            if (!is_last) copies_.bring_keys(number + 2);
-            const PositionScores scores = tables_.scores(tile.rows, shared(layout_.places));
-            block_.each([&](Lane& r) {
-                steps_.add_positions(r, r.asked, tile, scores);
-                if (!steps_.sees_all(tile)) hide<kTileKeys>(block_, r, visible);
-            });
-            if (!is_last) copies_.wait_for_keys(number + 1);
-            if (is_last || args_.dropout > 0)
-                gather_and_ask(number, tile, is_last);
-            else
-                ask_beside_softmax(number);
+            const int after = smaller(number + 1, end - 1);
+            const Near next = near_tile(after);
+            if (after > number) copies_.bring_values(after);
+            block_.each([&](Lane& r) { tables_.store_place(r); });
+            find_places(after);
+            multiply_keys(tile, number);
+            wait_for_values<true>(number);
+            block_.sync_warpgroup();
+            if (after > number) {
+                bring_window(next);
+                copies_.bring_keys(number + 2);
+            }
+            add_positions(tile, number);
+            online_softmax_step<width, kTileKeys, Lane>(block_);
+            if (args_.dropout > 0) block_.each([&](Lane& r) { steps_.drop_some(r, number * kTileKeys); });
+            pack();
+            block_.fence_registers();
+            products_.template gather_values<Lane>(copies_.values_of(number));
+            block_.template wait_for_products<0>();
             copies_.let_go_of_values(number);
-            block_.sync();
+            block_.sync_warpgroup();
             tile = next;
         }
     }
 
-    constexpr void ask_near(int number) {
-        products_.multiply_queries(
-            copies_.keys_of(number), [](Lane & r) -> auto& { return r.q; }, [](Lane & r) -> auto& { return r.asked; });
-    }
-
-    /// q k^T of the next tile beside the softmax of this one; then p v.  No branch in between.
-    constexpr void ask_beside_softmax(int number) {
-        block_.fence_registers();
-        ask_near(number + 1);
-        online_softmax_step<width, kTileKeys, Lane>(block_);
-        pack();
-        block_.fence_registers();
-        products_.template gather_values<Lane>(copies_.values_of(number));
-        block_.template wait_for_products<0>();
-    }
-
-    /// The same one after the other: random numbers are drawn in loops, and the last tile has no next.
-    constexpr void gather_and_ask(int number, const ForwardTile& tile, bool is_last) {
-        online_softmax_step<width, kTileKeys, Lane>(block_);
-        if (args_.dropout > 0) block_.each([&](Lane& r) { steps_.drop_some(r, tile); });
-        pack();
-        if (is_last) {
-            block_.fence_registers();
-            products_.template gather_values<Lane>(copies_.values_of(number));
-            block_.template wait_for_products<0>();
+    /// q k^T, and beside it the key table.
+    constexpr void multiply_keys(const Near& tile, int number) {
+        const auto multiply_queries = [&] {
+            products_.multiply_queries(
+                copies_.keys_of(number), [](Lane & r) -> auto& { return r.q; },
+                [](Lane & r) -> auto& { return r.asked; });
+        };
+        copies_.wait_for_keys(number);
+        if (args_.q_r) {
+            tables_.template fill_of_tile<Lane>(copies_, tile, number, multiply_queries);
         } else {
             block_.fence_registers();
-            products_.template gather_values<Lane>(copies_.values_of(number));
-            ask_near(number + 1);
+            multiply_queries();
             block_.template wait_for_products<0>();
         }
+        copies_.let_go_of_keys(number);
+    }
+
+    constexpr Near near_tile(int number) const {
+        Near tile{};
+        if (!steps_.positions()) return tile;
+        for (int g = 0; g < kWarpgroups; ++g)
+            tile.rows[g] =
+                static_cast<std::uint32_t>(row_at(number, 64 * g) | row_at(number, 64 * g + 64 + kTileKeys - 2) << 16);
+        return tile;
+    }
+    /// The relative row at a place of the block's tile.
+    constexpr int row_at(int number, int place) const {
+        const int j0 = number * kTileKeys;
+        const OffsetRange offsets =
+            offsets_of_tile(steps_.i0, j0, tile_queries, kTileKeys, steps_.query_tokens.count, steps_.key_tokens.count);
+        return args_.line.row(offset_at_place(place, steps_.i0, j0, kTileKeys, offsets));
+    }
+    /// On their way from global memory during a whole tile.
+    constexpr void find_places(int number) {
+        if (!steps_.positions()) return;
+        block_.each([&](Lane& r) { r.place = row_at(number, 64 * block_.warpgroup(r) + r.thread % 128); });
+    }
+    /// Rows of q_r that a tile reaches.
+    constexpr void bring_window(const Near& tile) {
+        if (!args_.q_r) return;
+        for (int n = 0; n < tile.boxes(); ++n) copies_.bring_rows_for_keys(tile.window() + n * Layout::kBoxRows);
+    }
+
+    constexpr void add_positions(const Near& tile, int number) {
+        const bool positions = steps_.positions();
+        block_.each([&](Lane& r) {
+            if (!positions) {
+                unrolled<kTileKeys / 8>(
+                    [&](auto n) { unrolled<4>([&](auto e) { r.scores[n][e] = r.asked[n][e] * steps_.scale(); }); });
+                return;
+            }
+            const PositionScores from = tables_.scores(r, tile);
+            const RowRange rows{0, 2};  // more than one: each pair by its place
+            PositionSum<kTileKeys, kTileKeys, Block>{block_, steps_.scale(), from, rows}.add(
+                r, r.asked, 16 * r.warp() + r.group(), 2 * r.pair());
+        });
+        if (args_.visible_keys || (number + 1) * kTileKeys > steps_.key_tokens.count) hide(number);
     }
 
     /// Probabilities as left factors.

@@ -13,6 +13,10 @@ namespace locus::cuda {
 
 using HopperMaps = ForwardMaps<CUtensorMap>;
 
+/// Its warpgroups of 64 queries, and who asks for copies: a warp, or a warpgroup where registers are handed on, which
+/// only whole warpgroups do.
+constexpr int hopper_threads(int tile_queries) { return 2 * tile_queries + (tile_queries == 128 ? 128 : 32); }
+
 /// One kernel and what it needs.
 template <class Scalar>
 struct HopperKernel {
@@ -25,7 +29,7 @@ struct HopperKernel {
     int bytes(const ForwardArguments<Scalar>& args) const {
         return HopperLayout::of(tile_queries, width, capacity(args), args.k_r, args.q_r).bytes;
     }
-    int threads() const { return 2 * tile_queries; }
+    int threads() const { return hopper_threads(tile_queries); }
     std::string tile() const { return std::to_string(tile_queries) + " x " + std::to_string(HopperLayout::kTileKeys); }
 };
 

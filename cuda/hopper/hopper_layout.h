@@ -60,9 +60,8 @@ struct HopperLayout {
     int window;        // boxes of 64 rows of the relative table that a tile reaches; before that the queries
     int keys, values;  // two tiles each: one is used while the next arrives
     int row_table;     // c2p scores of the block's queries with every row they reach
-    int key_table;     // p2c scores of a tile's keys with every row of the window
-    int places;        // the table's row at every place of a tile
-    int visible;       // 1 where a key of the tile is
+    int key_table;     // p2c scores of a tile's keys with every row that a warpgroup reaches, for each warpgroup
+    int places;        // the table's row at every place of a tile, for each warpgroup
     int scratch;       // 4 bytes of every thread, which nobody reads
     int barriers;      // 8 bytes each
     int bytes;
@@ -72,23 +71,13 @@ struct HopperLayout {
     static constexpr int boxes_of(int rows) { return (rows + kBoxRows - 1) / kBoxRows; }
     static constexpr int window_boxes(int tile_queries) { return boxes_of(tile_queries + kTileKeys - 1); }
 
-    /// The barriers: one of every box of the window, then of every stage of keys and of values: what was asked for is
-    /// there, and all warps are done with it.
-    static constexpr int barrier_of_keys(int tile_queries, int stage) { return window_boxes(tile_queries) + stage; }
-    static constexpr int barrier_of_values(int tile_queries, int stage) {
-        return window_boxes(tile_queries) + kStages + stage;
-    }
-    static constexpr int barrier_of_used_keys(int tile_queries, int stage) {
-        return window_boxes(tile_queries) + 2 * kStages + stage;
-    }
-    static constexpr int barrier_of_used_values(int tile_queries, int stage) {
-        return window_boxes(tile_queries) + 3 * kStages + stage;
-    }
-    static constexpr int barrier_count(int tile_queries) { return window_boxes(tile_queries) + 4 * kStages; }
+    /// Two of every place for a box.
+    static constexpr int barrier_count(int tile_queries) { return 2 * (window_boxes(tile_queries) + 2 * kStages); }
 
-    static constexpr int key_stride(int tile_queries) {
-        return key_table_stride(kBoxRows * window_boxes(tile_queries));
-    }
+    /// 64 queries and 64 keys reach 127 rows at most, of whose first one the table's column is a multiple of 8 less.
+    static constexpr int kKeyStride = key_table_stride(round_up(64 + kTileKeys - 1 + 7, 8));
+    static constexpr int key_table_bytes() { return round_up(2 * kTileKeys * kKeyStride, 16); }
+    static constexpr int places_bytes(int tile_queries) { return round_up(2 * (tile_queries + kTileKeys), 16); }
     static constexpr HopperLayout of(int tile_queries, int width, int reached_rows, bool c2p, bool p2c) {
         const int box = box_bytes(width);
         HopperLayout at{};
@@ -98,9 +87,8 @@ struct HopperLayout {
         at.row_table = at.values + kStages * box;
         at.key_table =
             at.row_table + (c2p ? round_up(2 * tile_queries * row_table_stride(round_up(reached_rows, 8)), 16) : 0);
-        at.places = at.key_table + (p2c ? round_up(2 * kTileKeys * key_stride(tile_queries), 16) : 0);
-        at.visible = at.places + round_up(2 * (tile_queries + kTileKeys), 16);
-        at.scratch = at.visible + round_up(kTileKeys, 16);
+        at.places = at.key_table + (p2c ? tile_queries / 64 * key_table_bytes() : 0);
+        at.scratch = at.places + tile_queries / 64 * places_bytes(tile_queries);
         at.barriers = at.scratch + 4 * 2 * tile_queries;
         at.bytes = at.barriers + 8 * barrier_count(tile_queries);
         return at;

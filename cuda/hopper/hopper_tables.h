@@ -29,16 +29,15 @@ public:
         block_.commit_products();
     }
 
-    /// c[64, 64] = a tile's keys times rows of the window, from its byte first(lane) on, as a group of products.
-    template <class First, class C>
-    constexpr void multiply_keys(int keys, int window, First first, C c) {
+    /// c[64, 64] = a tile's keys times the rows of the box at box(lane), alike in a warpgroup, as a group of products.
+    template <class Box, class C>
+    constexpr void multiply_keys(int keys, Box box, C c) {
         each_constant<width / 16>([&](auto step) {
             constexpr int kStep = decltype(step)::value;
-            const std::uint64_t left = rows_descriptor(block_.address(keys)),
-                                right = rows_descriptor(block_.address(window));
+            const std::uint64_t left = rows_descriptor(block_.address(keys));
             block_.template multiply_shared<Scalar, (kStep > 0)>([&](auto& r) {
                 return Shared{advanced(left, channels_of_step(kStep)),
-                              advanced(right, first(r) + channels_of_step(kStep)), c(r)};
+                              advanced(rows_descriptor(block_.address(box(r))), channels_of_step(kStep)), c(r)};
             });
         });
         block_.commit_products();
@@ -70,11 +69,39 @@ private:
     Block& block_;
 };
 
-/// Lanes have scores[8][4], in which pieces of the tables are made.
+/// What a tile near the diagonal reaches of the relative table: the block, and of it each warpgroup.
+template <int warpgroups>
+struct NearTile {
+    std::uint32_t rows[warpgroups];  // of each the first row, and in the upper half the last one
+
+    constexpr int first(int group) const { return static_cast<int>(of(group) & 0xffff); }
+    constexpr int last(int group) const { return static_cast<int>(of(group) >> 16); }
+    /// The block's first row, and how many boxes of 64 rows it reaches from there on.
+    constexpr int window() const { return first(0); }
+    constexpr int boxes() const { return last_box(warpgroups - 1) + 1; }
+    /// Of the rows from there on, the one of a warpgroup's column 0.
+    constexpr int first_column(int group) const { return (first(group) - window()) / 8 * 8; }
+    /// A warpgroup's boxes, one each round; who has fewer repeats its last one.
+    constexpr int box_of(int group, int round) const { return smaller(first_box(group) + round, last_box(group)); }
+    constexpr int rounds() const {
+        int most = 0;
+        for (int g = 0; g < warpgroups; ++g) most = larger(most, last_box(g) - first_box(g) + 1);
+        return most;
+    }
+
+private:
+    /// Not by a number that the compiler does not know: registers have no addresses.
+    constexpr std::uint32_t of(int group) const { return group == 0 ? rows[0] : rows[warpgroups - 1]; }
+    constexpr int first_box(int group) const { return (first(group) - window()) / HopperLayout::kBoxRows; }
+    constexpr int last_box(int group) const { return (last(group) - window()) / HopperLayout::kBoxRows; }
+};
+
+/// Lanes have scores[8][4], in which pieces of the tables are made, and place.
 template <class Scalar, int width, int tile_queries, class Block>
 class HopperTables {
 public:
     using Layout = HopperLayout;
+    static constexpr int kWarpgroups = tile_queries / 64;
 
     /// capacity: table rows for which there is room.
     constexpr HopperTables(Block& block, const ForwardArguments<Scalar>& args, const Layout& layout, int capacity)
@@ -89,13 +116,16 @@ public:
     constexpr void fill_of_block(Copies& copies, RowRange reached) {
         reached_ = reached;
         const int boxes = Layout::boxes_of(reached.count);
-        for (int n = 0; n < smaller(boxes, Copies::kSlots); ++n) copies.bring_rows(reached.first, n);
+        const auto bring = [&](int n) { copies.bring_rows_for_queries(reached.first + n * Layout::kBoxRows); };
+        for (int n = 0; n < smaller(boxes, Copies::kSlots); ++n) bring(n);
         for (int n = 0; n < boxes; ++n) {
-            copies.wait_for_slot(n);
+            copies.wait_for_boxes(1);
             block_.fence_registers();
             products_.multiply_queries(
-                copies.slot(n), [](Lane & r) -> auto& { return r.q; }, [](Lane & r) -> auto& { return r.scores; });
+                copies.box(0), [](Lane & r) -> auto& { return r.q; }, [](Lane & r) -> auto& { return r.scores; });
             block_.template wait_for_products<0>();
+            copies.let_go_of_boxes(1);
+            if (n + Copies::kSlots < boxes) bring(n + Copies::kSlots);
             block_.each([&](Lane& r) {
                 unrolled<8>([&](auto c) {
                     const int column = n * Layout::kBoxRows + 8 * c;
@@ -104,43 +134,50 @@ public:
                                     16 * r.warp(), column);
                 });
             });
-            block_.sync();
-            if (n + Copies::kSlots < boxes) copies.bring_rows(reached.first, n + Copies::kSlots);
         }
+        block_.sync_warpgroup();
     }
 
-    /// 2. p2c of the keys of tile `number`, which reaches those rows.
-    template <class Lane, class Copies>
-    constexpr void fill_of_tile(Copies& copies, const RowRange& rows, int number) {
-        const int keys = copies.keys_of(number);
-        copies.wait_for_window();
-        // The boxes of the window are shared out among the warpgroups.  All multiply; where there are fewer boxes some
-        // do what another does, and keep nothing.
-        const int boxes = Layout::boxes_of(rows.count);
-        for (int first = 0; first < boxes; first += kWarpgroups) {
-            block_.fence_registers();
+    /// 2. The rows at a lane's places of a tile, for its warpgroup alone; to be seen after a barrier of the warpgroup.
+    template <class Lane>
+    constexpr void store_place(Lane& r) const {
+        const int place = 64 * block_.warpgroup(r) + r.thread % 128;
+        block_.store(r, places(r) + place, static_cast<std::uint16_t>(r.place));
+    }
+
+    /// p2c of the keys of tile `number`, for each warpgroup with the rows that it reaches.   beside(): asks for
+    /// products that are there too afterwards.
+    template <class Lane, class Copies, class Beside>
+    constexpr void fill_of_tile(Copies& copies, const NearTile<kWarpgroups>& tile, int number, Beside beside) {
+        copies.wait_for_boxes(tile.boxes());
+        const auto multiply = [&](int round) {
             products_.multiply_keys(
-                keys, copies.slot(0), [&](Lane& r) { return kBox * smaller(first + block_.warpgroup(r), boxes - 1); },
+                copies.keys_of(number), [&](Lane& r) { return copies.box(tile.box_of(block_.warpgroup(r), round)); },
                 [](Lane & r) -> auto& { return r.scores; });
             block_.template wait_for_products<0>();
-            block_.each([&](Lane& r) {
-                unrolled<8>([&](auto c) {
-                    const int column = Layout::kBoxRows * (first + block_.warpgroup(r)) + 8 * c;
-                    if (column < rows.count) keep_keys(r, r.scores[c], column);
-                });
-            });
+        };
+        block_.fence_registers();
+        beside();
+        multiply(0);
+        for (int round = 0;;) {
+            block_.each([&](Lane& r) { keep_keys(r, tile, round); });
+            if (++round == tile.rounds()) break;
+            block_.fence_registers();
+            multiply(round);
         }
+        copies.let_go_of_boxes(tile.boxes());
     }
 
-    /// places: the relative row of every place of a tile, which reaches those rows.
-    constexpr PositionScores scores(const RowRange& rows, const std::uint16_t* places) const {
+    /// For the lane's warpgroup.
+    template <class Lane>
+    constexpr PositionScores scores(const Lane& r, const NearTile<kWarpgroups>& tile) const {
         return {args_.k_r ? shared(layout_.row_table) : nullptr,
                 row_stride_,
                 reached_.first,
-                args_.q_r ? shared(layout_.key_table) : nullptr,
+                args_.q_r ? key_table(r) : nullptr,
                 kKeyStride,
-                rows.first,
-                places};
+                tile.window() + tile.first_column(block_.warpgroup(r)),
+                places(r)};
     }
     /// c2p of the lane's two queries with one of the rows; 0 where the term is off.
     template <class Lane>
@@ -154,14 +191,28 @@ public:
     }
 
 private:
-    static constexpr int kKeyStride = Layout::key_stride(tile_queries), kBox = Layout::box_bytes(width),
-                         kWarpgroups = tile_queries / 64;
+    static constexpr int kKeyStride = Layout::kKeyStride;
 
     constexpr float scale() const { return args_.scale * kLog2e; }
     constexpr std::uint16_t* shared(int bytes) const { return block_.template shared<std::uint16_t>(bytes); }
+    /// Of a round's product what the warpgroup reaches.
     template <class Lane>
-    constexpr void keep_keys(Lane& r, const float (&piece)[4], int column) {
-        keep_vector(block_, r, piece, scale(), shared(layout_.key_table), kKeyStride, r.warp() % 4 * 16, column);
+    constexpr void keep_keys(Lane& r, const NearTile<kWarpgroups>& tile, int round) {
+        const int group = block_.warpgroup(r), from = tile.first_column(group),
+                  columns = tile.last(group) - tile.window() - from + 1;
+        unrolled<8>([&](auto c) {
+            const int column = Layout::kBoxRows * tile.box_of(group, round) + 8 * c - from;
+            if (column >= 0 && column < columns)
+                keep_vector(block_, r, r.scores[c], scale(), key_table(r), kKeyStride, r.warp() % 4 * 16, column);
+        });
+    }
+    template <class Lane>
+    constexpr std::uint16_t* key_table(const Lane& r) const {
+        return shared(layout_.key_table + block_.warpgroup(r) * Layout::key_table_bytes());
+    }
+    template <class Lane>
+    constexpr std::uint16_t* places(const Lane& r) const {
+        return shared(layout_.places + block_.warpgroup(r) * Layout::places_bytes(tile_queries));
     }
 
     Block& block_;

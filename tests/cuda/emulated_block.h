@@ -37,7 +37,7 @@ public:
     }
     virtual ~EmulatedBlock() = default;
 
-    void sync() { ++epoch_; }
+    void sync() { full_epoch_ = ++epoch_; }
     void arrive() {
         for (const Copy& copy : copies_) {
             std::memcpy(memory_.data() + copy.to, copy.bytes, 16);
@@ -144,7 +144,8 @@ public:
 
 protected:
     struct Watched {
-        int writer = -1, reader = -1;  // of this epoch; -2: several
+        int writer = -1, reader = -1;  // of this epoch; -2: several, of one group of threads or of all
+        int readers = -1;              // which group, -1: all
         long written = -1, read = -1;  // in which epoch; 0: before the first
         bool on_its_way = false;
     };
@@ -152,6 +153,9 @@ protected:
         std::size_t to;
         unsigned char bytes[16];
     };
+
+    /// Threads with barriers of their own.
+    virtual int group_of(int) const { return 0; }
 
     /// What guarded.h puts around buffers: the quiet NaN of halves or of bfloats, eight times.
     static bool is_guard(const void* from) {
@@ -188,15 +192,19 @@ protected:
             Watched& byte = watched_[n];
             if (byte.on_its_way) refuse("touched in flight", n);
             if (!writes && byte.written < 0) refuse("read before it was written", n);
-            if (byte.written == epoch_ && byte.writer != thread)
+            const int group = group_of(thread), writers = byte.writer < 0 ? -1 : group_of(byte.writer);
+            const auto is_open = [&](long when, int other) { return when >= (other == group ? epoch_ : full_epoch_); };
+            if (byte.writer != thread && is_open(byte.written, writers))
                 refuse("written and touched by two threads without a barrier", n);
-            if (writes && byte.read == epoch_ && byte.reader != thread)
+            if (writes && byte.reader != thread && is_open(byte.read, byte.readers))
                 refuse("read and written by two threads without a barrier", n);
             if (writes) {
                 byte.writer = thread;
                 byte.written = epoch_;
             } else {
-                byte.reader = byte.read == epoch_ && byte.reader != thread ? -2 : thread;
+                const bool others = byte.reader != thread && is_open(byte.read, -1);
+                byte.readers = others && byte.readers != group ? -1 : group;
+                byte.reader = others ? -2 : thread;
                 byte.read = epoch_;
             }
         }
@@ -206,7 +214,7 @@ protected:
     std::vector<unsigned char> memory_;
     std::vector<Watched> watched_;
     std::vector<Copy> copies_;
-    long epoch_ = 1;
+    long epoch_ = 1, full_epoch_ = 1;  // barriers so far: of any threads, and when the last one of all was
     unsigned turn_ = 0;
 };
 

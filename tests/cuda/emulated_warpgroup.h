@@ -21,7 +21,7 @@ namespace locus::test {
 template <class Lane>
 class EmulatedHopper : public EmulatedBlock<Lane> {
     using Base = EmulatedBlock<Lane>;
-    using Base::epoch_, Base::lanes_, Base::memory_, Base::refuse, Base::watched_;
+    using Base::epoch_, Base::full_epoch_, Base::lanes_, Base::memory_, Base::refuse, Base::watched_;
 
 public:
     using Map = cuda::RowsMap;
@@ -41,7 +41,6 @@ public:
     EmulatedHopper(int threads, int bytes) : Base(threads, bytes), beside_(memory_.size()) {}
 
     int warpgroup(const Lane& r) const { return r.thread / 128; }
-    bool uniform(bool value) const { return value; }
     std::uint32_t address(int place) const { return kStart + static_cast<std::uint32_t>(place); }
 
     template <class F>
@@ -64,7 +63,7 @@ public:
             if (barrier.state == State::announced) barrier.state = State::ready;
     }
 
-    // Barriers and the copy engine; thread 0 speaks for the block.
+    // Barriers and the copy engine; who asks speaks for the block.
 
     void start_barrier(int place, int arrivals) {
         barriers_[place] = Barrier{};
@@ -123,6 +122,9 @@ public:
         if (barrier.arrivals < 0) throw std::logic_error("too many arrivals in a phase of " + std::to_string(place));
         barrier.moment = moment_++;
     }
+    void wait_for_warps(int place, std::uint32_t parity) { wait(place, parity); }
+    void sync_all() { sync(); }
+    void sync_warpgroup() { ++epoch_; }
     /// Every thread does it.
     void fence_copies() { ++fences_; }
 
@@ -238,8 +240,7 @@ private:
         if (byte.on_its_way) refuse("filled twice", n);
         if (beside_[n].readers > 0) refuse("filled while a product reads it", n);
         if (beside_[n].used == fences_) refuse("filled after ordinary use without a fence", n);
-        if (beside_[n].moment > let_go_ &&
-            ((byte.written == epoch_ && byte.writer != 0) || (byte.read == epoch_ && byte.reader != 0)))
+        if (beside_[n].moment > let_go_ && (byte.written >= full_epoch_ || byte.read >= full_epoch_))
             refuse("filled while others use it, without a barrier", n);
         byte.on_its_way = true;
     }
@@ -252,6 +253,7 @@ private:
             }
         }
     }
+    int group_of(int thread) const override { return thread / 128; }
     void touch(int thread, const void* at, std::size_t bytes, bool writes) override {
         Base::touch(thread, at, bytes, writes);
         const std::size_t first = Base::place_of(at);
@@ -278,7 +280,7 @@ private:
             auto& byte = watched_[n];
             if (byte.on_its_way) refuse("multiplied in flight", n);
             if (byte.written < 0) refuse("multiplied before it was written", n);
-            if (byte.written == epoch_) refuse("multiplied without a barrier after the store", n);
+            if (byte.written >= full_epoch_) refuse("multiplied without a barrier after the store", n);
             if (beside_[n].used == fences_) refuse("multiplied after ordinary use without a fence", n);
             ++beside_[n].readers;
             product.bytes.push_back(n);
@@ -319,6 +321,7 @@ private:
             --beside_[n].readers;
             watched_[n].read = epoch_;
             watched_[n].reader = -2;
+            watched_[n].readers = -1;
             beside_[n].moment = moment_;
         }
         for (const auto& [registers, values] : product.held)
