@@ -128,6 +128,27 @@ struct PositionSum {
             add_by_place<false, true>(r, c2c, i, j);
     }
 
+    /// The same where both terms are on and the row of the lane's cells is a step further at every place, up or down:
+    /// every cell lies at a distance from the first one that the compiler knows.
+    template <int step, class Lane>
+    constexpr void add_linear(Lane& r, const Cells& c2c, int i, int j) const {
+        r.lift[0] = r.lift[1] = 0;
+        const int row = block.load(r, from.places + place_in_tile(i, j, tile_columns));
+        const std::uint16_t *of_rows = from.of_rows + i * from.row_stride + row - from.row_first,
+                            *of_columns = from.of_columns + j * from.column_stride + row - from.column_first;
+        unrolled<2>([&](auto below) {
+            const std::uint16_t *at_rows = of_rows + 8 * below * (from.row_stride + step),
+                                *at_columns = of_columns + 8 * below * step;
+            unrolled<columns / 8>([&](auto n) {
+                unrolled<2>([&](auto column) {
+                    const int right = 8 * n + column, cell = 2 * below + column;
+                    r.scores[n][cell] = c2c[n][cell] * scale + half_at(block, r, at_rows - step * right) +
+                                        half_at(block, r, at_columns + right * (from.column_stride - step));
+                });
+            });
+        });
+    }
+
 private:
     /// Each pair by the row of its place; which terms there are is known before the first pair.
     template <bool by_row, bool by_column, class Lane>

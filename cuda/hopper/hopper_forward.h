@@ -313,8 +313,12 @@ private:
             }
             const PositionScores from = tables_.scores(r, tile);
             const RowRange rows{0, 2};  // more than one: each pair by its place
-            PositionSum<kTileKeys, kTileKeys, Block>{block_, steps_.scale(), from, rows}.add(
-                r, r.asked, 16 * r.warp() + r.group(), 2 * r.pair());
+            const PositionSum<kTileKeys, kTileKeys, Block> sum{block_, steps_.scale(), from, rows};
+            const int i = 16 * r.warp() + r.group(), j = 2 * r.pair();
+            if (from.of_rows && from.of_columns && tables_.is_linear(r))
+                sum.template add_linear<1>(r, r.asked, i, j);
+            else
+                sum.add(r, r.asked, i, j);
         });
         if (args_.visible_keys || (number + 1) * kTileKeys > steps_.key_tokens.count) hide(number);
     }

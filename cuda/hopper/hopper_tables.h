@@ -168,6 +168,14 @@ public:
         copies.let_go_of_boxes(tile.boxes());
     }
 
+    /// Every place of a warp's pairs has a row of its own.
+    template <class Lane>
+    constexpr bool is_linear(const Lane& r) const {
+        constexpr int kLast = 16 + Layout::kTileKeys - 2;
+        const std::uint16_t* of_warp = places(r) + 16 * r.warp();
+        return block_.load(r, of_warp + kLast) - block_.load(r, of_warp) == kLast;
+    }
+
     /// For the lane's warpgroup.
     template <class Lane>
     constexpr PositionScores scores(const Lane& r, const NearTile<kWarpgroups>& tile) const {
