@@ -2,7 +2,7 @@
 
 A process serves one peer, so that one that crashes takes no other with it.  Requests:
   {"do": "open", "peer": NAME, "folder": F, "device": "cuda", "format": "bf16", "batch", "heads", "tokens", "width",
-   "span", "max_position", "scale", "lengths", "backward", "tune"}
+   "span", "max_position", "scale", "lengths", "backward", "tune", "graphs"}
                           reads q, k, v, k_r, q_r (and d_context) from F, raw float32, and makes ready; answers the
                           fastest of the peer's ways and a checksum of every tensor as it arrived on the device
   {"do": "model", "peer": NAME, "folder": F, "device", "format", "batch", "tokens", "config"}   the same for a whole
@@ -11,7 +11,8 @@ A process serves one peer, so that one that crashes takes no other with it.  Req
   {"do": "take", "which": n, "file": F}   writes head n's context, or gradients, [B,T,d] (packed: [tokens,d]) and
                           [2k,d], or sample n's hidden rows [T,D], raw float32, to F.NAME
   {"do": "close"}         frees what the last one opened
-Every problem that keeps a peer from its work is answered as {"refused": its sentence}.
+Every problem that keeps a peer from its work is answered as {"refused": its sentence}.  {"error": its sentence} means
+that this process is of no use any more: who asked starts another, which "graphs": false keeps from trying CUDA graphs.
 """
 import contextlib
 import gc
@@ -116,22 +117,37 @@ def milliseconds(call, device):
 
 
 def captured(call):
-    """The same launches without Python between them."""
+    """The same launches without Python between them, at the same addresses: what `call` holds has to stay."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         for _ in range(3):
             call()
     torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        out = call()
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
+    try:
+        with torch.cuda.graph(graph):
+            out = call()
+    finally:
+        torch.cuda.set_stream(stream)  # a capture that fails may leave its own
 
     def replay():
         graph.replay()
         return out
 
+    replay.holds = call
     return replay
+
+
+def lost(device):
+    """Whether the device does nothing more for this process, as after an access outside of its memory."""
+    if device != "cuda" or not torch.cuda.is_initialized():
+        return False
+    for _ in range(2):  # the first may still tell of what failed before
+        with contextlib.suppress(Exception):
+            torch.cuda.synchronize()
+            return False
+    return True
 
 
 def sentence(problem):
@@ -147,15 +163,18 @@ def fastest(makers, device, with_graphs):
             way = make()
             found.append((tried(way[0], device), name, way))
         except Exception as problem:  # a way that does not run is named, not fatal
+            if lost(device):
+                raise
             refusals.append(sentence(problem))
             continue
         if with_graphs and device == "cuda":
             try:
                 graph = (captured(way[0]),) + tuple(way[1:])
                 found.append((tried(graph[0], device), name + ", CUDA graph", graph))
-            except Exception:  # not every call can be captured; then it was measured without
-                with contextlib.suppress(Exception):  # what the capture broke is no fault of the way that runs
-                    torch.cuda.synchronize()
+            except Exception as problem:  # not every call can be captured; then it was measured without
+                if lost(device):
+                    raise
+                found[-1] = found[-1][0], f"{name}, no CUDA graph: {sentence(problem)}", way
     if not found:
         raise ways.Refusal(refusals[0] if refusals else "it has no way for this problem")
     _, name, way = min(found, key=lambda one: one[0])
@@ -181,7 +200,7 @@ class Attention:
         make = ways.ATTENTION[request["peer"]]
         self.name, (self.call, self.out_layout, self.leaves) = fastest(
             [(name, lambda one=one: self.directed(one())) for name, one in make(problem).items()],
-            problem.device, not problem.backward)
+            problem.device, request.get("graphs", True) and not problem.backward)
 
     def directed(self, way):
         """Backward alone, from a forward pass that is kept, where that is asked for."""
@@ -222,7 +241,8 @@ class Model:
         ids = ids.reshape(request["batch"], request["tokens"]).to(self.device)
         self.name, (self.call,) = fastest(
             [(name, lambda one=one: (one(),)) for name, one in
-             ways.MODEL[request["peer"]](request["config"], weights, ids, dtype).items()], self.device, True)
+             ways.MODEL[request["peer"]](request["config"], weights, ids, dtype).items()], self.device,
+            request.get("graphs", True))
 
     def ready(self):
         return {"how": self.name, "checksums": self.checksums}
@@ -262,6 +282,8 @@ def answer(request, state):
                 state["gpu"] = {"open": Attention, "model": Model}[do](request)
                 return state["gpu"].ready()
             except Exception as problem:
+                if lost(request["device"]):
+                    raise
                 close(state)
                 return {"refused": sentence(problem)}
         if do == "close":

@@ -64,16 +64,16 @@ def hugging_face(problem):
 
 def compiled(what, device):
     """Anew for every shape; a rehearsal on the processor traces and does not wait for a C++ compiler."""
+    import torch._functorch.config as functorch
+
+    if hasattr(functorch, "donated_buffer"):
+        functorch.donated_buffer = False  # the pass forward is kept for many passes back
     torch._dynamo.reset()
     return torch.compile(what, dynamic=False, backend="inductor" if device == "cuda" else "aot_eager")
 
 
 def hugging_face_compiled(problem):
     def make():
-        import torch._functorch.config as functorch
-
-        if hasattr(functorch, "donated_buffer"):
-            functorch.donated_buffer = False  # the pass forward is kept for many passes back
         module, call, leaves = hugging_face_module(problem)
         forward = compiled(module, problem.device)
         return (lambda: call(forward)), "BTD", leaves

@@ -26,6 +26,41 @@ HeadRows<float> read_taken(const fs::path& file, const ordered_json& names) {
     return found;
 }
 
+/// Peer n made ready by `request`.  Throws where it ends or answers what is no answer.
+TimedWay opened(Peers& peers, std::size_t n, const ordered_json& request,
+                const std::map<std::string, std::uint32_t>& sums, Index which, const HeadRows<double>& truth) {
+    TimedWay way;
+    way.row = {{"name", kPeers[n]}};
+    const int seconds = peers.to_open();
+    Peer& peer = peers.at(n);
+    const ordered_json answer = peer.ask(request, seconds);
+    if (answer.contains("refused")) {
+        way.refuse(answer["refused"]);
+        return way;
+    }
+    for (const auto& [tensor, sum] : sums)
+        if (answer["checksums"].value(tensor, 0u) != sum) {
+            way.refuse("its " + tensor + " is not the one that was written: the checksums differ");
+            return way;
+        }
+    way.row["how"] = answer["how"];
+    if (answer.contains("same_bits")) way.row["same_bits"] = answer["same_bits"];
+    const ScratchFolder folder("taken");
+    const fs::path file = folder / "found";
+    const ordered_json taken = peer.ask({{"do", "take"}, {"which", which}, {"file", file.string()}}, kToCall);
+    way.row["error"] = relative_error(read_taken(file, taken["tensors"]), truth);
+    way.row["positions"] = kPeers[n] != kWithoutPositions;
+    way.call = [&peers, n] {
+        try {
+            return peers.at(n).ask({{"do", "call"}}, kToCall)["ms"].get<double>();
+        } catch (...) {
+            peers.end(n);
+            throw;
+        }
+    };
+    return way;
+}
+
 }  // namespace
 
 Peers::Peers(const std::string& python, double seconds) : python_(python), end_(now() + seconds) {
@@ -36,14 +71,17 @@ Peers::Peers(const std::string& python, double seconds) : python_(python), end_(
 }
 
 void Peers::rest() {
-    for (const auto& one : peers_) try {
-            if (one->runs()) one->ask({{"do", "close"}}, kToCall);
-        } catch (const Error&) {  // it ended; at() starts another
+    for (auto& one : peers_) try {
+            if (one && one->runs()) one->ask({{"do", "close"}}, kToCall);
+        } catch (const Error&) {
+            one.reset();
         }
 }
 
+void Peers::end(std::size_t n) { peers_[n].reset(); }
+
 Peer& Peers::at(std::size_t n) {
-    if (!peers_[n]->runs()) peers_[n] = std::make_unique<Peer>(python_);
+    if (!peers_[n] || !peers_[n]->runs()) peers_[n] = std::make_unique<Peer>(python_);
     if (!peers_[n]->runs()) throw Error(Fault::unreadable, peers_[n]->missing());
     return *peers_[n];
 }
@@ -62,33 +100,29 @@ ordered_json with_ways(ordered_json row, const std::vector<TimedWay>& ways) {
 
 TimedWay open_peer_way(Peers& peers, std::size_t n, ordered_json request,
                        const std::map<std::string, std::uint32_t>& sums, Index which, const HeadRows<double>& truth) {
-    TimedWay way;
-    way.row = {{"name", kPeers[n]}};
+    request["peer"] = kPeers[n];
+    const bool graphs = request["device"] == "cuda" && !request.value("backward", false);
+    const double start = now();
+    TimedWay failed;
+    failed.row = {{"name", kPeers[n]}};
     try {
-        Peer& peer = peers.at(n);
-        request["peer"] = kPeers[n];
-        const ordered_json answer = peer.ask(request, peers.to_open());
-        if (answer.contains("refused")) {
-            way.refuse(answer["refused"]);
-            return way;
-        }
-        for (const auto& [tensor, sum] : sums)
-            if (answer["checksums"].value(tensor, 0u) != sum) {
-                way.refuse("its " + tensor + " is not the one that was written: the checksums differ");
-                return way;
-            }
-        way.row["how"] = answer["how"];
-        if (answer.contains("same_bits")) way.row["same_bits"] = answer["same_bits"];
-        const ScratchFolder folder("taken");
-        const fs::path file = folder / "found";
-        const ordered_json taken = peer.ask({{"do", "take"}, {"which", which}, {"file", file.string()}}, kToCall);
-        way.row["error"] = relative_error(read_taken(file, taken["tensors"]), truth);
-        way.row["positions"] = kPeers[n] != kWithoutPositions;
-        way.call = [&peer] { return peer.ask({{"do", "call"}}, kToCall)["ms"].get<double>(); };
-    } catch (const std::exception& error) {  // it ended, or answered what is no answer
-        way.refuse(error.what());
+        return opened(peers, n, request, sums, which, truth);
+    } catch (const std::exception& error) {
+        failed.refuse(error.what());
+        peers.end(n);
     }
-    return way;
+    if (!graphs || now() - start > kToCall) return failed;  // who hung would hang again
+    try {
+        request["graphs"] = false;
+        TimedWay way = opened(peers, n, request, sums, which, truth);
+        if (way.call)
+            way.row["how"] =
+                way.row["how"].get<std::string>() + ", no CUDA graph: " + failed.row["not_measured"].get<std::string>();
+        return way;
+    } catch (const std::exception&) {
+        peers.end(n);
+        return failed;
+    }
 }
 
 void time_ways(std::vector<TimedWay>& ways) {

@@ -22,6 +22,8 @@ public:
     Peers(const std::string& python, double seconds);
     /// Everyone frees what the last problem took.
     void rest();
+    /// Ends its process; at() starts another.
+    void end(std::size_t n);
     /// Throws Error(unreadable) with what keeps it from starting.
     Peer& at(std::size_t n);
     /// Seconds that one may take to open a problem.  Throws Error(unreadable) where none are left.
@@ -30,7 +32,7 @@ public:
 private:
     std::string python_;
     double end_;
-    std::vector<std::unique_ptr<Peer>> peers_;
+    std::vector<std::unique_ptr<Peer>> peers_;  // null: ended
 };
 
 /// Who is timed: a row of the table that grows.
@@ -46,7 +48,8 @@ struct TimedWay {
 };
 
 /// kPeers[n] made ready by `request`, and its error from `truth` in part `which` ("take" gives it).  Not measured where
-/// it refuses or ends, and where a tensor that arrived has another checksum than in `sums`.
+/// it refuses or ends, and where a tensor that arrived has another checksum than in `sums`.  A forward pass that fails
+/// is asked for once more, in a new process and without a CUDA graph; "how" then says why.
 TimedWay open_peer_way(Peers& peers, std::size_t n, nlohmann::ordered_json request,
                        const std::map<std::string, std::uint32_t>& sums, Index which, const HeadRows<double>& truth);
 
