@@ -115,6 +115,17 @@ constexpr Half to_finite_half(float x) {
 #endif
 }
 
+/// Two of them, the first in the lower half.
+constexpr std::uint32_t packed_finite(float first, float second) {
+#if defined(__CUDA_ARCH__)
+    std::uint32_t two;
+    asm("cvt.rn.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(second), "f"(first));
+    return two;
+#else
+    return to_finite_half(first).bits | static_cast<std::uint32_t>(to_finite_half(second).bits) << 16;
+#endif
+}
+
 /// Two neighbours in one register, the first in the lower half.
 template <class Scalar>
 constexpr std::uint32_t packed(float first, float second) {

@@ -23,6 +23,17 @@ constexpr void keep_vector(Block& block, Lane& r, const float (&c)[4], float sca
     });
 }
 
+/// The same two at a time: stride and column are even.
+template <class Block, class Lane>
+constexpr void keep_pairs(Block& block, Lane& r, const float (&c)[4], float scale, std::uint16_t* table, int stride,
+                          int first_row, int first_column) {
+    unrolled<2>([&](auto below) {
+        auto* to = reinterpret_cast<std::uint32_t*>(table + (first_row + r.group() + 8 * below) * stride +
+                                                    first_column + 2 * r.pair());
+        block.store(r, to, packed_finite(c[2 * below] * scale, c[2 * below + 1] * scale));
+    });
+}
+
 /// A Block of so many threads, whose lanes have b[4] and table[4] for what is in flight.
 template <class Scalar, int width, int threads, class Block>
 class PositionTables {

@@ -75,7 +75,12 @@ struct HopperLayout {
     static constexpr int barrier_count(int tile_queries) { return 2 * (window_boxes(tile_queries) + 2 * kStages); }
 
     /// 64 queries and 64 keys reach 127 rows at most, of whose first one the table's column is a multiple of 8 less.
-    static constexpr int kKeyStride = key_table_stride(round_up(64 + kTileKeys - 1 + 7, 8));
+    static constexpr int kKeyStride = round_up(64 + kTileKeys - 1 + 7, 8);
+    /// Lengths of rows, even so that scores are stored in pairs.  The scores of neighbouring places lie one row and one
+    /// column apart: lanes read the row table at g * (stride + 1) - 2 t, where a bank is asked for two words at most,
+    /// and the key table at 2 t * (stride - 1) + g, for one.
+    static constexpr int row_stride(int rows) { return round_up(larger(rows, 6) - 6, 64) + 6; }
+    static_assert(kKeyStride % 32 == 8);
     static constexpr int key_table_bytes() { return round_up(2 * kTileKeys * kKeyStride, 16); }
     static constexpr int places_bytes(int tile_queries) { return round_up(2 * (tile_queries + kTileKeys), 16); }
     static constexpr HopperLayout of(int tile_queries, int width, int reached_rows, bool c2p, bool p2c) {
@@ -86,7 +91,7 @@ struct HopperLayout {
         at.values = at.keys + kStages * box;
         at.row_table = at.values + kStages * box;
         at.key_table =
-            at.row_table + (c2p ? round_up(2 * tile_queries * row_table_stride(round_up(reached_rows, 8)), 16) : 0);
+            at.row_table + (c2p ? round_up(2 * tile_queries * row_stride(round_up(reached_rows, 8)), 16) : 0);
         at.places = at.key_table + (p2c ? tile_queries / 64 * key_table_bytes() : 0);
         at.scratch = at.places + tile_queries / 64 * places_bytes(tile_queries);
         at.barriers = at.scratch + 4 * 2 * tile_queries;

@@ -109,7 +109,7 @@ public:
           products_(block),
           args_(args),
           layout_(layout),
-          row_stride_(row_table_stride(round_up(capacity, 8))) {}
+          row_stride_(Layout::row_stride(round_up(capacity, 8))) {}
 
     /// 1. Every row of the table that the block reaches.
     template <class Lane, class Copies>
@@ -130,8 +130,8 @@ public:
                 unrolled<8>([&](auto c) {
                     const int column = n * Layout::kBoxRows + 8 * c;
                     if (column < reached.count)
-                        keep_vector(block_, r, r.scores[c], scale(), shared(layout_.row_table), row_stride_,
-                                    16 * r.warp(), column);
+                        keep_pairs(block_, r, r.scores[c], scale(), shared(layout_.row_table), row_stride_,
+                                   16 * r.warp(), column);
                 });
             });
         }
@@ -211,7 +211,7 @@ private:
         unrolled<8>([&](auto c) {
             const int column = Layout::kBoxRows * tile.box_of(group, round) + 8 * c - from;
             if (column >= 0 && column < columns)
-                keep_vector(block_, r, r.scores[c], scale(), key_table(r), kKeyStride, r.warp() % 4 * 16, column);
+                keep_pairs(block_, r, r.scores[c], scale(), key_table(r), kKeyStride, r.warp() % 4 * 16, column);
         });
     }
     template <class Lane>

@@ -128,6 +128,27 @@ TEST_CASE("emulation: chunks are exchanged within 1024 bytes, and what is read t
     CHECK(cuda::place_in_panel(7, 63) == 7 * 128 + 14);
 }
 
+TEST_CASE("emulation: what a warp reads of the position scores of neighbouring places lies in different banks",
+          "[emulation][hopper]") {
+    const auto most_words_of_a_bank = [](auto place) {
+        std::set<int> words[32];
+        for (int lane = 0; lane < 32; ++lane) {
+            const int word = place(lane / 4, lane % 4) / 2;
+            words[word % 32].insert(word);
+        }
+        std::size_t most = 0;
+        for (const std::set<int>& bank : words) most = std::max(most, bank.size());
+        return most;
+    };
+    for (const int rows : {7, 64, 191, 512, 639, 1024})
+        for (const int shift : {0, 1}) {
+            const int stride = cuda::HopperLayout::row_stride(rows), keys = cuda::HopperLayout::kKeyStride;
+            CHECK((stride >= rows && stride % 2 == 0 && keys % 2 == 0));
+            CHECK(most_words_of_a_bank([&](int g, int t) { return 100 + shift + g * (stride + 1) - 2 * t; }) <= 2);
+            CHECK(most_words_of_a_bank([&](int g, int t) { return shift + 2 * t * (keys - 1) + g; }) == 1);
+        }
+}
+
 TEST_CASE("emulation: descriptors have their fields where the manual has them", "[emulation][hopper]") {
     const std::uint64_t rows = cuda::rows_descriptor(0x2c400);
     CHECK((rows & 0x3fff) == 0x2c40);           // start / 16
