@@ -5,6 +5,8 @@
 #include "cuda/fused/fused_host.h"
 #include "cuda/fused/portable_backward.h"
 #include "cuda/fused/table_gradients.h"
+#include "cuda/hopper/hopper_backward_kernels.h"
+#include "cuda/hopper/hopper_kernels.h"
 
 namespace locus::cuda {
 
@@ -33,14 +35,12 @@ __global__ void __launch_bounds__(128) table_gradients_kernel(const __grid_const
         .run();
 }
 
-/// One kernel around queries or keys, the one that follows it, and what they need.
+/// One kernel around queries or keys and what it needs.
 template <class Scalar>
 struct BackwardKernel {
     int width, tile_outer, tile_inner;
     bool around_keys;
     void (*run)(const BackwardArguments<Scalar>, int);
-    void (*run_tables)(const BackwardArguments<Scalar>);
-    int table_bytes;
 
     int outer(const BackwardArguments<Scalar>& args) const {
         return around_keys ? args.forward.keys : args.forward.queries;
@@ -61,13 +61,8 @@ struct BackwardKernel {
 
 template <class Scalar, int width, int tile_outer, int tile_inner, bool around_keys>
 constexpr BackwardKernel<Scalar> backward_kernel() {
-    return {width,
-            tile_outer,
-            tile_inner,
-            around_keys,
-            fused_backward_kernel<Scalar, width, tile_outer, tile_inner, around_keys>,
-            table_gradients_kernel<Scalar, width, around_keys>,
-            TableGradients<Scalar, width, around_keys, DeviceBlock<TableLane<width>>>::bytes()};
+    return {width, tile_outer, tile_inner, around_keys,
+            fused_backward_kernel<Scalar, width, tile_outer, tile_inner, around_keys>};
 }
 
 /// The tiles that are compiled for tensor cores, around queries and around keys, the largest first; width 64 alone, as
@@ -110,22 +105,63 @@ __global__ void __launch_bounds__(128)
                                                     static_cast<int>(blockIdx.y));
 }
 
-/// The largest tile for which the device has shared memory; nullptr: the portable kernels have to do it.
+/// None of both: the portable kernels.
 template <class Scalar>
-const BackwardKernel<Scalar>* chosen_kernel(const BackwardArguments<Scalar>& args, int width, bool around_keys) {
-    if constexpr (std::is_same_v<Scalar, float>) {
-        return nullptr;
-    } else {
-        if (!suits_tensor_cores(args)) return nullptr;
-        const int available = most_shared_bytes();
-        const BackwardKernel<Scalar>* chosen = nullptr;
-        for (const BackwardKernel<Scalar>& kernel : backward_kernels<Scalar>()) {
-            if (kernel.width != width || kernel.around_keys != around_keys || kernel.bytes(args) > available) continue;
-            chosen = &kernel;
-            if (kernel.outer(args) > kernel.tile_outer / 2) break;  // a smaller one if half of it would be empty
-        }
-        return chosen;
+struct Chosen {
+    const HopperBackwardKernel<Scalar>* hopper = nullptr;
+    const BackwardKernel<Scalar>* tensor_cores = nullptr;
+};
+
+/// The largest tile for which the device has shared memory; nullptr: there is none.
+template <class Kernel, class Scalar>
+const Kernel* largest_tile(const std::vector<Kernel>& kernels, const BackwardArguments<Scalar>& args, int width,
+                           bool around_keys, int smallest_tile) {
+    const int available = most_shared_bytes();
+    for (const Kernel& kernel : kernels) {
+        // A smaller one if half of it would be empty.
+        const bool is_filled = kernel.tile_outer == smallest_tile || kernel.outer(args) > kernel.tile_outer / 2;
+        if (kernel.width == width && kernel.around_keys == around_keys && is_filled && kernel.bytes(args) <= available)
+            return &kernel;
     }
+    return nullptr;
+}
+
+template <class Scalar>
+Chosen<Scalar> chosen_kernel(const BackwardArguments<Scalar>& args, int width, bool around_keys, ForwardPath path) {
+    const auto may_be = [&](ForwardPath one) { return path == ForwardPath::fastest || path == one; };
+    Chosen<Scalar> chosen;
+    if constexpr (!std::is_same_v<Scalar, float>) {
+        // By name it serves few tokens too; mma.sync has smaller tiles for them.
+        const int smallest_tile = path == ForwardPath::hopper ? 64 : 0;
+        const bool suits = suits_tensor_cores(args);
+        if (suits && may_be(ForwardPath::hopper) && is_hopper() && can_be_mapped(args, width))
+            chosen.hopper = largest_tile(hopper_backward_kernels<Scalar>(), args, width, around_keys, smallest_tile);
+        if (chosen.hopper && !chosen.hopper->serves(args)) chosen.hopper = nullptr;
+        if (suits && !chosen.hopper && may_be(ForwardPath::tensor_cores))
+            chosen.tensor_cores = largest_tile(backward_kernels<Scalar>(), args, width, around_keys, 32);
+    }
+    if ((path == ForwardPath::hopper && !chosen.hopper) || (path == ForwardPath::tensor_cores && !chosen.tensor_cores))
+        throw Error(Fault::unsupported,
+                    "CUDA: the " + std::string(path == ForwardPath::hopper ? "Hopper" : "tensor core") +
+                        " backward kernel does not serve width " + std::to_string(width) + " with " +
+                        std::to_string(args.forward.table_rows) + " table rows here, expected " +
+                        (path == ForwardPath::hopper ? "compute capability 9.0, queries and keys, no dropout, " : "") +
+                        "f16 or bf16, width 64, rows at multiples of 16 bytes, buckets that leave no row out, "
+                        "and enough shared memory");
+    return chosen;
+}
+
+template <class Scalar>
+HopperBackwardMaps tensor_maps(const BackwardArguments<Scalar>& args, int width) {
+    const auto numbers =
+        std::is_same_v<Scalar, Half> ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    const BackwardMaps<RowsMap> rows = maps_of(args, width);
+    HopperBackwardMaps maps{
+        tensor_map(rows.q, numbers),        tensor_map(rows.k, numbers), tensor_map(rows.v, numbers), {}, {},
+        tensor_map(rows.d_context, numbers)};
+    if (args.forward.k_r) maps.k_r = tensor_map(rows.k_r, numbers);
+    if (args.forward.q_r) maps.q_r = tensor_map(rows.q_r, numbers);
+    return maps;
 }
 
 template <class Scalar, bool around_keys>
@@ -145,22 +181,28 @@ void launch_portable(const BackwardArguments<Scalar>& args, int width, cudaStrea
     LOCUS_CUDA_CHECK(cudaGetLastError());
 }
 
-template <class Scalar>
-void launch_kernel(const BackwardKernel<Scalar>& kernel, const BackwardArguments<Scalar>& args, bool has_tables,
-                   cudaStream_t at) {
+/// launch(blocks, threads, bytes, capacity) for the blocks of one kernel.
+template <class Kernel, class Scalar, class Launch>
+void launch_kernel(const Kernel& kernel, const BackwardArguments<Scalar>& args, Launch launch) {
     allow_shared_bytes(kernel.run, kernel.bytes(args));
-    kernel.run<<<grid(kernel.outer(args), kernel.tile_outer, args.forward.heads, args.forward.batch), kernel.threads(),
-                 kernel.bytes(args), at>>>(args, kernel.capacity(args));
+    launch(grid(kernel.outer(args), kernel.tile_outer, args.forward.heads, args.forward.batch), kernel.threads(),
+           kernel.bytes(args), kernel.capacity(args));
     LOCUS_CUDA_CHECK(cudaGetLastError());
-    if (!has_tables) return;
-    allow_shared_bytes(kernel.run_tables, kernel.table_bytes);
-    kernel.run_tables<<<grid(args.reached.count, 64, args.forward.heads, 1), 128, kernel.table_bytes, at>>>(args);
+}
+
+/// From the sums by row that a kernel on tensor cores left behind.
+template <class Scalar, int width, bool around_keys>
+void launch_tables(const BackwardArguments<Scalar>& args, cudaStream_t at) {
+    constexpr int kBytes = TableGradients<Scalar, width, around_keys, DeviceBlock<TableLane<width>>>::bytes();
+    allow_shared_bytes(table_gradients_kernel<Scalar, width, around_keys>, kBytes);
+    table_gradients_kernel<Scalar, width, around_keys>
+        <<<grid(args.reached.count, 64, args.forward.heads, 1), 128, kBytes, at>>>(args);
     LOCUS_CUDA_CHECK(cudaGetLastError());
 }
 
 /// The gradients of one side's tokens, and of the relative rows that they meet.
 template <class Scalar, bool around_keys>
-void launch_side(const BackwardArguments<Scalar>& args, int width, cudaStream_t at) {
+void launch_side(const BackwardArguments<Scalar>& args, int width, cudaStream_t at, ForwardPath path) {
     const BackwardSide<Scalar, around_keys> side{args};
     if (float* gradient = side.d_rows()) {
         const auto numbers = static_cast<std::size_t>(args.forward.heads) *
@@ -168,16 +210,30 @@ void launch_side(const BackwardArguments<Scalar>& args, int width, cudaStream_t 
         LOCUS_CUDA_CHECK(cudaMemsetAsync(gradient, 0, numbers * sizeof(float), at));
     }
     if ((around_keys ? args.forward.keys : args.forward.queries) == 0) return;
-    if (const BackwardKernel<Scalar>* kernel = chosen_kernel(args, width, around_keys))
-        launch_kernel(*kernel, args, side.d_rows() != nullptr, at);
-    else
+    const Chosen<Scalar> chosen = chosen_kernel(args, width, around_keys, path);
+    if (!chosen.hopper && !chosen.tensor_cores) {
         launch_portable<Scalar, around_keys>(args, width, at);
+        return;
+    }
+    if constexpr (!std::is_same_v<Scalar, float>) {
+        if (chosen.hopper) {
+            const HopperBackwardMaps maps = tensor_maps(args, width);
+            launch_kernel(*chosen.hopper, args, [&](dim3 blocks, int threads, int bytes, int capacity) {
+                chosen.hopper->run<<<blocks, threads, bytes, at>>>(args, maps, capacity);
+            });
+        } else {
+            launch_kernel(*chosen.tensor_cores, args, [&](dim3 blocks, int threads, int bytes, int capacity) {
+                chosen.tensor_cores->run<<<blocks, threads, bytes, at>>>(args, capacity);
+            });
+        }
+        if (side.d_rows()) launch_tables<Scalar, 64, around_keys>(args, at);  // the width of all of them
+    }
 }
 
 }  // namespace
 
 template <class Scalar>
-void launch_fused_backward(const BackwardArguments<Scalar>& args, int width, void* stream) {
+void launch_fused_backward(const BackwardArguments<Scalar>& args, int width, void* stream, ForwardPath path) {
     check_width(width);
     if (args.forward.batch == 0 || args.forward.heads == 0) return;
     const auto at = static_cast<cudaStream_t>(stream);
@@ -187,25 +243,27 @@ void launch_fused_backward(const BackwardArguments<Scalar>& args, int width, voi
                                 Delta::kThreads, 0, at>>>(args, width);
         LOCUS_CUDA_CHECK(cudaGetLastError());
     }
-    launch_side<Scalar, false>(args, width, at);
-    launch_side<Scalar, true>(args, width, at);
+    launch_side<Scalar, false>(args, width, at, path);
+    launch_side<Scalar, true>(args, width, at, path);
 }
 
 template <class Scalar>
-std::string fused_backward_choice(const BackwardArguments<Scalar>& args, int width) {
+std::string fused_backward_choice(const BackwardArguments<Scalar>& args, int width, ForwardPath path) {
     check_width(width);
     const auto name = [&](bool around_keys) {
-        const BackwardKernel<Scalar>* kernel = chosen_kernel(args, width, around_keys);
-        return kernel ? "tensor cores, tile " + kernel->tile() : std::string("portable, tile 16 x 16");
+        const Chosen<Scalar> chosen = chosen_kernel(args, width, around_keys, path);
+        return chosen.hopper         ? "Hopper, tile " + chosen.hopper->tile()
+               : chosen.tensor_cores ? "tensor cores, tile " + chosen.tensor_cores->tile()
+                                     : std::string("portable, tile 16 x 16");
     };
     return name(false) == name(true) ? name(false) : name(false) + ", around keys " + name(true);
 }
 
-template void launch_fused_backward<float>(const BackwardArguments<float>&, int, void*);
-template void launch_fused_backward<Half>(const BackwardArguments<Half>&, int, void*);
-template void launch_fused_backward<Bfloat16>(const BackwardArguments<Bfloat16>&, int, void*);
-template std::string fused_backward_choice<float>(const BackwardArguments<float>&, int);
-template std::string fused_backward_choice<Half>(const BackwardArguments<Half>&, int);
-template std::string fused_backward_choice<Bfloat16>(const BackwardArguments<Bfloat16>&, int);
+template void launch_fused_backward<float>(const BackwardArguments<float>&, int, void*, ForwardPath);
+template void launch_fused_backward<Half>(const BackwardArguments<Half>&, int, void*, ForwardPath);
+template void launch_fused_backward<Bfloat16>(const BackwardArguments<Bfloat16>&, int, void*, ForwardPath);
+template std::string fused_backward_choice<float>(const BackwardArguments<float>&, int, ForwardPath);
+template std::string fused_backward_choice<Half>(const BackwardArguments<Half>&, int, ForwardPath);
+template std::string fused_backward_choice<Bfloat16>(const BackwardArguments<Bfloat16>&, int, ForwardPath);
 
 }  // namespace locus::cuda

@@ -26,11 +26,13 @@ std::string fused_forward_choice(const ForwardArguments<Scalar>& args, int width
 /// All kernels of the backward pass, one after the other; `reached`, `columns` and the memory between the kernels are
 /// the caller's to fill in.  The same bits on every run.
 template <class Scalar>
-void launch_fused_backward(const BackwardArguments<Scalar>& args, int width, void* stream = nullptr);
+void launch_fused_backward(const BackwardArguments<Scalar>& args, int width, void* stream = nullptr,
+                           ForwardPath path = ForwardPath::fastest);
 
 /// How the scores' gradients are computed: around queries, and around keys.
 template <class Scalar>
-std::string fused_backward_choice(const BackwardArguments<Scalar>& args, int width);
+std::string fused_backward_choice(const BackwardArguments<Scalar>& args, int width,
+                                  ForwardPath path = ForwardPath::fastest);
 
 /// Of the longest sample.
 struct FusedSizes {

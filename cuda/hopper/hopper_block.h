@@ -89,11 +89,15 @@ struct SharedFactorsOnDevice {
     float (*c)[4];
 };
 
-/// A block's warpgroups of so many threads together, or the warps behind them, the first of which asks for copies. Both
-/// run the same text, and what is not theirs does nothing.
-template <class Lane, int threads, bool copies>
+/// What a warp does of a kernel's text: what is not its part does nothing.
+enum class HopperRole { all, products, copies };
+
+/// A block's warpgroups of so many threads together, and the warps behind them, the first of which asks for copies; or
+/// warpgroups alone (all), the first thread of which asks for them.
+template <class Lane, int threads, HopperRole role>
 class HopperBlock : public DeviceBlock<Lane> {
     using Base = DeviceBlock<Lane>;
+    static constexpr bool kCopies = role == HopperRole::copies;
 
 public:
     using Map = CUtensorMap;
@@ -112,29 +116,35 @@ public:
     /// Where a byte of the block's memory lies, as descriptors want it.
     __device__ std::uint32_t address(int place) const { return start_ + static_cast<std::uint32_t>(place); }
 
+    /// out(lane) = a bit for every lane of its warp, 1 where holds(lane).
+    template <class Holds, class Out>
+    __device__ void vote(Holds holds, Out out) {
+        this->each([&](Lane& r) { out(r) = __ballot_sync(0xffffffffu, holds(r)); });
+    }
+
     template <class F>
     __device__ void each(F f) {
-        if constexpr (!copies) Base::each(f);
+        if constexpr (!kCopies) Base::each(f);
     }
     template <bool transposed, class F>
     __device__ void load_matrices(F f) {
-        if constexpr (!copies) Base::template load_matrices<transposed>(f);
+        if constexpr (!kCopies) Base::template load_matrices<transposed>(f);
     }
     template <class F>
     __device__ void quad_largest(F f) {
-        if constexpr (!copies) Base::quad_largest(f);
+        if constexpr (!kCopies) Base::quad_largest(f);
     }
     template <class F>
     __device__ void quad_sum(F f) {
-        if constexpr (!copies) Base::quad_sum(f);
+        if constexpr (!kCopies) Base::quad_sum(f);
     }
     /// Everybody, all warpgroups, or each warpgroup for itself.
     __device__ void sync_all() const { __syncthreads(); }
     __device__ void sync() const {
-        if constexpr (!copies) asm volatile("bar.sync 1, %0;" ::"n"(threads) : "memory");
+        if constexpr (!kCopies) asm volatile("bar.sync 1, %0;" ::"n"(threads) : "memory");
     }
     __device__ void sync_warpgroup() const {
-        if constexpr (!copies) asm volatile("bar.sync %0, 128;" ::"r"(2 + warpgroup_) : "memory");
+        if constexpr (!kCopies) asm volatile("bar.sync %0, 128;" ::"r"(2 + warpgroup_) : "memory");
     }
 
     // Barriers and the copy engine.
@@ -142,8 +152,8 @@ public:
     /// One lane of who asks for copies.
     template <class F>
     __device__ void one(F f) const {
-        if constexpr (copies)
-            if (threadIdx.x == threads) f();
+        if constexpr (role != HopperRole::products)
+            if (threadIdx.x == (kCopies ? threads : 0)) f();
     }
     /// A barrier that completes a phase with so many arrivals and all bytes that they announce.
     __device__ void start_barrier(int barrier, int arrivals) const {
@@ -151,7 +161,7 @@ public:
     }
     /// For the copy engine too.
     __device__ void barriers_are_started() const {
-        if constexpr (copies)
+        if constexpr (role != HopperRole::products)
             asm volatile("fence.mbarrier_init.release.cluster;\nfence.proxy.async.shared::cta;" ::: "memory");
     }
     __device__ void expect(int barrier, int bytes) const {
@@ -169,7 +179,7 @@ public:
     }
     /// Every warp arrives once: its lanes are done with what the barrier guards.
     __device__ void arrive_by_warp(int barrier) const {
-        if constexpr (!copies)
+        if constexpr (!kCopies)
             if (threadIdx.x % 32 == 0)
                 asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address(barrier)) : "memory");
     }
@@ -177,19 +187,19 @@ public:
     __device__ void wait_for_warps(int barrier, std::uint32_t parity) const { wait_for_phase(barrier, parity); }
     /// Until the phase with this parity is over; what was copied in it is there for the thread that waited.
     __device__ void wait(int barrier, std::uint32_t parity) const {
-        if constexpr (!copies) wait_for_phase(barrier, parity);
+        if constexpr (!kCopies) wait_for_phase(barrier, parity);
     }
     /// Between this thread's own loads and stores of shared memory and what the copy engine and the tensor cores do
     /// there after the next barrier.
     __device__ void fence_copies() const {
-        if constexpr (!copies) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        if constexpr (!kCopies) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }
 
     // Products.
 
     /// Between what lanes do with registers and products that use them.
     __device__ void fence_registers() const {
-        if constexpr (!copies) asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        if constexpr (!kCopies) asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
     }
     template <class Scalar, bool transposed, bool adds, class F>
     __device__ void multiply_held(F f) {
@@ -207,7 +217,7 @@ public:
     }
     /// The products since the last call are one group.
     __device__ void commit_products() const {
-        if constexpr (!copies) asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+        if constexpr (!kCopies) asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
     }
     /// What a number comes from is computed before the next wait: ptxas puts waits before arithmetic that does not need
     /// them, but not before a store.  scratch: 4 bytes of every thread.
@@ -219,7 +229,7 @@ public:
     /// Until all but the latest so many groups are done.
     template <int groups>
     __device__ void wait_for_products() const {
-        if constexpr (!copies) asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
+        if constexpr (!kCopies) asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
     }
 
 private:

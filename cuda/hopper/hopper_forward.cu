@@ -24,10 +24,10 @@ __global__ void __launch_bounds__(hopper_threads(tile_queries), 1)
     // By warps, and the compiler knows it.
     if (__shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0) < tile_queries / 16) {
         if constexpr (exchanges) asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
-        run(HopperBlock<HopperLane<width>, 2 * tile_queries, false>(memory));
+        run(HopperBlock<HopperLane<width>, 2 * tile_queries, HopperRole::products>(memory));
     } else {
         if constexpr (exchanges) asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
-        run(HopperBlock<HopperLane<width>, 2 * tile_queries, true>(memory));
+        run(HopperBlock<HopperLane<width>, 2 * tile_queries, HopperRole::copies>(memory));
     }
 }
 

@@ -57,12 +57,36 @@ constexpr ForwardMaps<RowsMap> maps_of(const ForwardArguments<Scalar>& args, int
             map_of_table(args, args.q_r, width)};
 }
 
+/// The same of the backward kernels.
+template <class Map>
+struct BackwardMaps {
+    Map q, k, v, k_r, q_r, d_context;
+};
+
+template <class Scalar>
+constexpr BackwardMaps<RowsMap> maps_of(const BackwardArguments<Scalar>& args, int width) {
+    const ForwardMaps<RowsMap> maps = maps_of(args.forward, width);
+    const bool is_packed = args.forward.first_query != nullptr;
+    return {maps.q,
+            maps.k,
+            maps.v,
+            maps.k_r,
+            maps.q_r,
+            map_of_tokens(args.forward, args.d_context, width, is_packed,
+                          is_packed ? args.forward.all_queries : args.forward.queries)};
+}
+
 /// True if all that is read can be mapped; false also for packed samples of which nobody said how many tokens they are.
 template <class Scalar>
 bool can_be_mapped(const ForwardArguments<Scalar>& args, int width) {
     const ForwardMaps<RowsMap> maps = maps_of(args, width);
     return can_be_mapped(maps.q) && can_be_mapped(maps.k) && can_be_mapped(maps.v) &&
            (!args.k_r || can_be_mapped(maps.k_r)) && (!args.q_r || can_be_mapped(maps.q_r));
+}
+
+template <class Scalar>
+bool can_be_mapped(const BackwardArguments<Scalar>& args, int width) {
+    return can_be_mapped(args.forward, width) && can_be_mapped(maps_of(args, width).d_context);
 }
 
 }  // namespace locus::cuda

@@ -53,6 +53,15 @@ public:
         registers_are_fenced_ = false;
         Base::template load_matrices<transposed>(f);
     }
+    template <class Holds, class Out>
+    void vote(Holds holds, Out out) {
+        registers_are_fenced_ = false;
+        for (std::size_t warp = 0; warp < lanes_.size(); warp += 32) {
+            std::uint32_t bits = 0;
+            for (std::size_t n = 0; n < 32; ++n) bits |= std::uint32_t{holds(lanes_[warp + n])} << n;
+            for (std::size_t n = 0; n < 32; ++n) out(lanes_[warp + n]) = bits;
+        }
+    }
     template <class F>
     void one(F f) const {
         f();

@@ -15,7 +15,7 @@ using namespace locus::bench;
 TEST_CASE("emulation: every tensor core kernel is compiled for both architectures and keeps its numbers in registers",
           "[emulation]") {
     const std::vector<KernelResources> all = kernel_resources("/proc/self/exe");
-    std::set<std::string> forward, backward, products, hopper;
+    std::set<std::string> forward, backward, products, hopper, hopper_backward;
     for (const KernelResources& one : all) {
         INFO(one.kernel << " for " << one.architecture);
         CHECK((one.registers > 0 && one.registers <= 255));
@@ -24,6 +24,7 @@ TEST_CASE("emulation: every tensor core kernel is compiled for both architecture
             backward.insert(one.kernel + " " + one.architecture);
         if (one.kernel.starts_with("tensor_product_kernel<")) products.insert(one.kernel + " " + one.architecture);
         if (one.kernel.starts_with("hopper_forward_kernel<")) hopper.insert(one.kernel + " " + one.architecture);
+        if (one.kernel.starts_with("hopper_backward_kernel<")) hopper_backward.insert(one.kernel);
         const bool fast = one.kernel.starts_with("fused_") || one.kernel.starts_with("tensor_product_kernel<");
         if ((fast && one.architecture == "sm_90") || one.kernel.starts_with("hopper_")) CHECK(one.stack_bytes == 0);
     }
@@ -31,6 +32,7 @@ TEST_CASE("emulation: every tensor core kernel is compiled for both architecture
     CHECK(backward.size() == 2 * 2 * 3 * 2);  // formats, around queries and keys, two tiles and tables, architectures
     CHECK(products.size() == 2 * 2 * 2);      // formats, tiles, architectures
     CHECK(hopper.size() == 2 * 2);            // formats, tiles, for one architecture alone
+    CHECK(hopper_backward.size() == 2 * 2 * 2);  // formats, tiles, around queries and keys
     CHECK(forward.count("fused_forward_kernel<Half, 64, 128, 64> sm_90") == 1);
     CHECK(hopper.count("hopper_forward_kernel<Bfloat16, 64, 128> sm_90") == 1);
 }
