@@ -15,7 +15,7 @@ namespace {
 struct KernelLine {
     std::string kernel, precision;
     cuda::TimedShape shape;
-    bool forward() const { return kernel != "backward"; }
+    bool forward() const { return !kernel.starts_with("backward"); }
     std::string positions() const { return shape.max_position > 0 ? "log" : "clamp"; }
     ordered_json described() const {
         return {{"kernel", kernel},  {"precision", precision}, {"B", shape.batch},         {"H", shape.heads},
@@ -29,15 +29,15 @@ ordered_json measure(const KernelLine& line) {
     const auto which = line.precision == "f32"   ? cuda::FusedPrecision::f32
                        : line.precision == "f16" ? cuda::FusedPrecision::f16
                                                  : cuda::FusedPrecision::bf16;
-    const auto path = line.kernel == "hopper"         ? cuda::ForwardPath::hopper
-                      : line.kernel == "tensor cores" ? cuda::ForwardPath::tensor_cores
-                                                      : cuda::ForwardPath::fastest;
+    const auto path = line.kernel == "hopper"                 ? cuda::ForwardPath::hopper
+                      : line.kernel.ends_with("tensor cores") ? cuda::ForwardPath::tensor_cores
+                                                              : cuda::ForwardPath::fastest;
     ordered_json row = line.described();
     std::cerr << line.kernel << " " << line.precision << " B " << shape.batch << " T " << shape.tokens << ", "
               << line.positions() << std::endl;
     try {
-        const cuda::TimedKernel timed =
-            line.forward() ? cuda::time_fused_forward(shape, which, 30, path) : cuda::time_fused_backward(shape, which);
+        const cuda::TimedKernel timed = line.forward() ? cuda::time_fused_forward(shape, which, 30, path)
+                                                       : cuda::time_fused_backward(shape, which, 30, path);
         row["ms"] = timed.milliseconds;
         row["ms_fastest"] = timed.fastest;
         row["ms_slowest"] = timed.slowest;
@@ -73,13 +73,14 @@ std::vector<cuda::TimedShape> shapes() {
 std::vector<KernelLine> lines(const Narrowing& narrowing) {
     std::vector<KernelLine> all;
     const auto add = [&](const std::string& kernel, const char* precision, const cuda::TimedShape& shape) {
-        if (narrowing.wants_row(kernel == "backward" ? "backward" : "forward") && narrowing.wants_tokens(shape.tokens))
+        if (narrowing.wants_row(kernel.starts_with("backward") ? "backward" : "forward") &&
+            narrowing.wants_tokens(shape.tokens))
             all.push_back({kernel, precision, shape});
     };
-    for (const std::string kernel : {"forward", "hopper", "tensor cores", "backward"}) {
+    for (const std::string kernel : {"forward", "hopper", "tensor cores", "backward", "backward, tensor cores"}) {
         for (const char* precision : {"bf16", "f16"})
             for (const cuda::TimedShape& shape : shapes()) add(kernel, precision, shape);
-        if (kernel == "hopper" || kernel == "tensor cores") continue;  // of 16-bit numbers only
+        if (kernel == "hopper" || kernel.ends_with("tensor cores")) continue;  // of 16-bit numbers only
         for (const int tokens : {128, 512, 2048}) add(kernel, "f32", {1, 12, tokens, 64, 256, 512});
     }
     return all;

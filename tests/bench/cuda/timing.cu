@@ -134,7 +134,7 @@ TimedKernel time_forward(const TimedShape& shape, int rounds, ForwardPath path) 
 }
 
 template <class Scalar>
-TimedKernel time_backward(const TimedShape& shape, int rounds) {
+TimedKernel time_backward(const TimedShape& shape, int rounds, ForwardPath path) {
     TimedInput<Scalar> input(shape);
     const long long of_queries = static_cast<long long>(shape.batch) * shape.heads * shape.tokens;
     DeviceBuffer<float> log_sum(static_cast<std::size_t>(of_queries)), delta(static_cast<std::size_t>(of_queries));
@@ -163,8 +163,8 @@ TimedKernel time_backward(const TimedShape& shape, int rounds) {
 
     TimedKernel timed;
     timed.extra_bytes = 2 * numbers * sizeof(Scalar) + static_cast<std::size_t>(of_queries) * sizeof(float);
-    timed.choice = fused_backward_choice(args, shape.width);
-    measure(timed, rounds, [&](cudaStream_t stream) { launch_fused_backward(args, shape.width, stream); });
+    timed.choice = fused_backward_choice(args, shape.width, path);
+    measure(timed, rounds, [&](cudaStream_t stream) { launch_fused_backward(args, shape.width, stream, path); });
     return timed;
 }
 
@@ -181,14 +181,14 @@ TimedKernel time_fused_forward(const TimedShape& shape, FusedPrecision precision
     }
 }
 
-TimedKernel time_fused_backward(const TimedShape& shape, FusedPrecision precision, int rounds) {
+TimedKernel time_fused_backward(const TimedShape& shape, FusedPrecision precision, int rounds, ForwardPath path) {
     switch (precision) {
         case FusedPrecision::f16:
-            return time_backward<Half>(shape, rounds);
+            return time_backward<Half>(shape, rounds, path);
         case FusedPrecision::bf16:
-            return time_backward<Bfloat16>(shape, rounds);
+            return time_backward<Bfloat16>(shape, rounds, path);
         default:
-            return time_backward<float>(shape, rounds);
+            return time_backward<float>(shape, rounds, path);
     }
 }
 

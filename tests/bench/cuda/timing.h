@@ -29,7 +29,8 @@ TimedKernel time_fused_forward(const TimedShape& shape, FusedPrecision precision
                                ForwardPath path = ForwardPath::fastest);
 
 /// The same for all kernels of the backward pass together; extra_bytes counts what lies between them.
-TimedKernel time_fused_backward(const TimedShape& shape, FusedPrecision precision, int rounds = 30);
+TimedKernel time_fused_backward(const TimedShape& shape, FusedPrecision precision, int rounds = 30,
+                                ForwardPath path = ForwardPath::fastest);
 
 /// What this device says of itself.
 DeviceAttributes device_attributes();
