@@ -9,7 +9,7 @@ namespace locus::cuda {
 namespace {
 
 template <class Scalar>
-FusedOutput run(const FusedInput& input, const RelativeBuckets& buckets, ForwardPath path) {
+FusedOutput run(const FusedInput& input, const RelativeBuckets& buckets, FusedPath path) {
     const DeviceInput<Scalar> device(input, buckets);
     const FusedSizes& sizes = device.sizes();
     FusedOutput output{Tensor<float>(input.q.shape()), Tensor<float>({sizes.batch, sizes.heads, sizes.queries})};
@@ -32,7 +32,7 @@ FusedOutput run(const FusedInput& input, const RelativeBuckets& buckets, Forward
 }  // namespace
 
 FusedOutput fused_attention(const FusedInput& input, const RelativeBuckets& buckets, FusedPrecision precision,
-                            ForwardPath path) {
+                            FusedPath path) {
     check_options(input, buckets);
     switch (precision) {
         case FusedPrecision::f16:

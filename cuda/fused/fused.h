@@ -17,7 +17,7 @@ enum class FusedPrecision { f32, f16, bf16 };
 /// Which forward kernel: the first in this order that serves, or one by name: warpgroup products and copy engine of
 /// compute capability 9.0 (hopper_forward.h), tensor cores of any device (fused_forward.h), no tensor cores
 /// (portable_forward.h).
-enum class ForwardPath { fastest, hopper, tensor_cores, portable };
+enum class FusedPath { fastest, hopper, tensor_cores, portable };
 
 /// Host tensors; float32 here, rounded to the precision during the copy.
 struct FusedInput {
@@ -40,7 +40,7 @@ struct FusedOutput {
 /// Throws Error(usage) that names what does not fit, Error(unsupported) in one sentence where there is no device, it
 /// has too little memory, the width is no multiple of 8 up to 256, or the named kernel does not serve.
 FusedOutput fused_attention(const FusedInput& input, const RelativeBuckets& buckets, FusedPrecision precision,
-                            ForwardPath path = ForwardPath::fastest);
+                            FusedPath path = FusedPath::fastest);
 
 struct FusedGradients {
     Tensor<float> q, k, v;   // each as its input

@@ -127,25 +127,25 @@ const Kernel* largest_tile(const std::vector<Kernel>& kernels, const BackwardArg
 }
 
 template <class Scalar>
-Chosen<Scalar> chosen_kernel(const BackwardArguments<Scalar>& args, int width, bool around_keys, ForwardPath path) {
-    const auto may_be = [&](ForwardPath one) { return path == ForwardPath::fastest || path == one; };
+Chosen<Scalar> chosen_kernel(const BackwardArguments<Scalar>& args, int width, bool around_keys, FusedPath path) {
+    const auto may_be = [&](FusedPath one) { return path == FusedPath::fastest || path == one; };
     Chosen<Scalar> chosen;
     if constexpr (!std::is_same_v<Scalar, float>) {
         // By name it serves few tokens too; mma.sync has smaller tiles for them.
-        const int smallest_tile = path == ForwardPath::hopper ? 64 : 0;
+        const int smallest_tile = path == FusedPath::hopper ? 64 : 0;
         const bool suits = suits_tensor_cores(args);
-        if (suits && may_be(ForwardPath::hopper) && is_hopper() && can_be_mapped(args, width))
+        if (suits && may_be(FusedPath::hopper) && is_hopper() && can_be_mapped(args, width))
             chosen.hopper = largest_tile(hopper_backward_kernels<Scalar>(), args, width, around_keys, smallest_tile);
         if (chosen.hopper && !chosen.hopper->serves(args)) chosen.hopper = nullptr;
-        if (suits && !chosen.hopper && may_be(ForwardPath::tensor_cores))
+        if (suits && !chosen.hopper && may_be(FusedPath::tensor_cores))
             chosen.tensor_cores = largest_tile(backward_kernels<Scalar>(), args, width, around_keys, 32);
     }
-    if ((path == ForwardPath::hopper && !chosen.hopper) || (path == ForwardPath::tensor_cores && !chosen.tensor_cores))
+    if ((path == FusedPath::hopper && !chosen.hopper) || (path == FusedPath::tensor_cores && !chosen.tensor_cores))
         throw Error(Fault::unsupported,
-                    "CUDA: the " + std::string(path == ForwardPath::hopper ? "Hopper" : "tensor core") +
+                    "CUDA: the " + std::string(path == FusedPath::hopper ? "Hopper" : "tensor core") +
                         " backward kernel does not serve width " + std::to_string(width) + " with " +
                         std::to_string(args.forward.table_rows) + " table rows here, expected " +
-                        (path == ForwardPath::hopper ? "compute capability 9.0, queries and keys, no dropout, " : "") +
+                        (path == FusedPath::hopper ? "compute capability 9.0, queries and keys, no dropout, " : "") +
                         "f16 or bf16, width 64, rows at multiples of 16 bytes, buckets that leave no row out, "
                         "and enough shared memory");
     return chosen;
@@ -202,7 +202,7 @@ void launch_tables(const BackwardArguments<Scalar>& args, cudaStream_t at) {
 
 /// The gradients of one side's tokens, and of the relative rows that they meet.
 template <class Scalar, bool around_keys>
-void launch_side(const BackwardArguments<Scalar>& args, int width, cudaStream_t at, ForwardPath path) {
+void launch_side(const BackwardArguments<Scalar>& args, int width, cudaStream_t at, FusedPath path) {
     const BackwardSide<Scalar, around_keys> side{args};
     if (float* gradient = side.d_rows()) {
         const auto numbers = static_cast<std::size_t>(args.forward.heads) *
@@ -233,7 +233,7 @@ void launch_side(const BackwardArguments<Scalar>& args, int width, cudaStream_t 
 }  // namespace
 
 template <class Scalar>
-void launch_fused_backward(const BackwardArguments<Scalar>& args, int width, void* stream, ForwardPath path) {
+void launch_fused_backward(const BackwardArguments<Scalar>& args, int width, void* stream, FusedPath path) {
     check_width(width);
     if (args.forward.batch == 0 || args.forward.heads == 0) return;
     const auto at = static_cast<cudaStream_t>(stream);
@@ -248,7 +248,7 @@ void launch_fused_backward(const BackwardArguments<Scalar>& args, int width, voi
 }
 
 template <class Scalar>
-std::string fused_backward_choice(const BackwardArguments<Scalar>& args, int width, ForwardPath path) {
+std::string fused_backward_choice(const BackwardArguments<Scalar>& args, int width, FusedPath path) {
     check_width(width);
     const auto name = [&](bool around_keys) {
         const Chosen<Scalar> chosen = chosen_kernel(args, width, around_keys, path);
@@ -259,11 +259,11 @@ std::string fused_backward_choice(const BackwardArguments<Scalar>& args, int wid
     return name(false) == name(true) ? name(false) : name(false) + ", around keys " + name(true);
 }
 
-template void launch_fused_backward<float>(const BackwardArguments<float>&, int, void*, ForwardPath);
-template void launch_fused_backward<Half>(const BackwardArguments<Half>&, int, void*, ForwardPath);
-template void launch_fused_backward<Bfloat16>(const BackwardArguments<Bfloat16>&, int, void*, ForwardPath);
-template std::string fused_backward_choice<float>(const BackwardArguments<float>&, int, ForwardPath);
-template std::string fused_backward_choice<Half>(const BackwardArguments<Half>&, int, ForwardPath);
-template std::string fused_backward_choice<Bfloat16>(const BackwardArguments<Bfloat16>&, int, ForwardPath);
+template void launch_fused_backward<float>(const BackwardArguments<float>&, int, void*, FusedPath);
+template void launch_fused_backward<Half>(const BackwardArguments<Half>&, int, void*, FusedPath);
+template void launch_fused_backward<Bfloat16>(const BackwardArguments<Bfloat16>&, int, void*, FusedPath);
+template std::string fused_backward_choice<float>(const BackwardArguments<float>&, int, FusedPath);
+template std::string fused_backward_choice<Half>(const BackwardArguments<Half>&, int, FusedPath);
+template std::string fused_backward_choice<Bfloat16>(const BackwardArguments<Bfloat16>&, int, FusedPath);
 
 }  // namespace locus::cuda

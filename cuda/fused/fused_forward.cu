@@ -86,25 +86,25 @@ const Kernel* largest_tile(const std::vector<Kernel>& kernels, const ForwardArgu
 }
 
 template <class Scalar>
-Chosen<Scalar> chosen_kernel(const ForwardArguments<Scalar>& args, int width, ForwardPath path) {
-    const auto may_be = [&](ForwardPath one) { return path == ForwardPath::fastest || path == one; };
+Chosen<Scalar> chosen_kernel(const ForwardArguments<Scalar>& args, int width, FusedPath path) {
+    const auto may_be = [&](FusedPath one) { return path == FusedPath::fastest || path == one; };
     Chosen<Scalar> chosen;
     if constexpr (!std::is_same_v<Scalar, float>) {
         // By name it serves few queries too; mma.sync has smaller tiles for them.
-        const int smallest_tile = path == ForwardPath::hopper ? 64 : 0;
+        const int smallest_tile = path == FusedPath::hopper ? 64 : 0;
         const bool suits = suits_tensor_cores(args);
-        if (suits && may_be(ForwardPath::hopper) && is_hopper() && can_be_mapped(args, width))
+        if (suits && may_be(FusedPath::hopper) && is_hopper() && can_be_mapped(args, width))
             chosen.hopper = largest_tile(hopper_kernels<Scalar>(), args, width, smallest_tile);
-        if (suits && !chosen.hopper && may_be(ForwardPath::tensor_cores))
+        if (suits && !chosen.hopper && may_be(FusedPath::tensor_cores))
             chosen.tensor_cores = largest_tile(forward_kernels<Scalar>(), args, width, 32);
     }
-    if ((path == ForwardPath::hopper && !chosen.hopper) || (path == ForwardPath::tensor_cores && !chosen.tensor_cores))
+    if ((path == FusedPath::hopper && !chosen.hopper) || (path == FusedPath::tensor_cores && !chosen.tensor_cores))
         throw Error(Fault::unsupported,
-                    "CUDA: the " + std::string(path == ForwardPath::hopper ? "Hopper" : "tensor core") +
+                    "CUDA: the " + std::string(path == FusedPath::hopper ? "Hopper" : "tensor core") +
                         " kernel does not serve " + std::to_string(args.queries) + " queries of width " +
                         std::to_string(width) + " with " + std::to_string(args.table_rows) +
                         " table rows here, expected " +
-                        (path == ForwardPath::hopper ? "compute capability 9.0, keys, " : "") +
+                        (path == FusedPath::hopper ? "compute capability 9.0, keys, " : "") +
                         "f16 or bf16, width 64, rows at multiples of 16 bytes, buckets that leave no row out, "
                         "and enough shared memory");
     return chosen;
@@ -124,7 +124,7 @@ HopperMaps tensor_maps(const ForwardArguments<Scalar>& args, int width) {
 }  // namespace
 
 template <class Scalar>
-void launch_fused_forward(const ForwardArguments<Scalar>& args, int width, void* stream, ForwardPath path) {
+void launch_fused_forward(const ForwardArguments<Scalar>& args, int width, void* stream, FusedPath path) {
     check_width(width);
     if (args.batch == 0 || args.heads == 0 || args.queries == 0) return;
     const auto at = static_cast<cudaStream_t>(stream);
@@ -148,18 +148,18 @@ void launch_fused_forward(const ForwardArguments<Scalar>& args, int width, void*
 }
 
 template <class Scalar>
-std::string fused_forward_choice(const ForwardArguments<Scalar>& args, int width, ForwardPath path) {
+std::string fused_forward_choice(const ForwardArguments<Scalar>& args, int width, FusedPath path) {
     check_width(width);
     const Chosen<Scalar> chosen = chosen_kernel(args, width, path);
     if (chosen.hopper) return "Hopper, tile " + chosen.hopper->tile();
     return chosen.tensor_cores ? "tensor cores, tile " + chosen.tensor_cores->tile() : "portable, tile 32 x 32";
 }
 
-template void launch_fused_forward<float>(const ForwardArguments<float>&, int, void*, ForwardPath);
-template void launch_fused_forward<Half>(const ForwardArguments<Half>&, int, void*, ForwardPath);
-template void launch_fused_forward<Bfloat16>(const ForwardArguments<Bfloat16>&, int, void*, ForwardPath);
-template std::string fused_forward_choice<float>(const ForwardArguments<float>&, int, ForwardPath);
-template std::string fused_forward_choice<Half>(const ForwardArguments<Half>&, int, ForwardPath);
-template std::string fused_forward_choice<Bfloat16>(const ForwardArguments<Bfloat16>&, int, ForwardPath);
+template void launch_fused_forward<float>(const ForwardArguments<float>&, int, void*, FusedPath);
+template void launch_fused_forward<Half>(const ForwardArguments<Half>&, int, void*, FusedPath);
+template void launch_fused_forward<Bfloat16>(const ForwardArguments<Bfloat16>&, int, void*, FusedPath);
+template std::string fused_forward_choice<float>(const ForwardArguments<float>&, int, FusedPath);
+template std::string fused_forward_choice<Half>(const ForwardArguments<Half>&, int, FusedPath);
+template std::string fused_forward_choice<Bfloat16>(const ForwardArguments<Bfloat16>&, int, FusedPath);
 
 }  // namespace locus::cuda

@@ -16,23 +16,22 @@ namespace locus::cuda {
 /// fails.
 template <class Scalar>
 void launch_fused_forward(const ForwardArguments<Scalar>& args, int width, void* stream = nullptr,
-                          ForwardPath path = ForwardPath::fastest);
+                          FusedPath path = FusedPath::fastest);
 
 /// Which kernel it would be, and its tile: "Hopper, tile 128 x 64", for people.
 template <class Scalar>
-std::string fused_forward_choice(const ForwardArguments<Scalar>& args, int width,
-                                 ForwardPath path = ForwardPath::fastest);
+std::string fused_forward_choice(const ForwardArguments<Scalar>& args, int width, FusedPath path = FusedPath::fastest);
 
 /// All kernels of the backward pass, one after the other; `reached`, `columns` and the memory between the kernels are
 /// the caller's to fill in.  The same bits on every run.
 template <class Scalar>
 void launch_fused_backward(const BackwardArguments<Scalar>& args, int width, void* stream = nullptr,
-                           ForwardPath path = ForwardPath::fastest);
+                           FusedPath path = FusedPath::fastest);
 
 /// How the scores' gradients are computed: around queries, and around keys.
 template <class Scalar>
 std::string fused_backward_choice(const BackwardArguments<Scalar>& args, int width,
-                                  ForwardPath path = ForwardPath::fastest);
+                                  FusedPath path = FusedPath::fastest);
 
 /// Of the longest sample.
 struct FusedSizes {

@@ -29,9 +29,9 @@ ordered_json measure(const KernelLine& line) {
     const auto which = line.precision == "f32"   ? cuda::FusedPrecision::f32
                        : line.precision == "f16" ? cuda::FusedPrecision::f16
                                                  : cuda::FusedPrecision::bf16;
-    const auto path = line.kernel == "hopper"                 ? cuda::ForwardPath::hopper
-                      : line.kernel.ends_with("tensor cores") ? cuda::ForwardPath::tensor_cores
-                                                              : cuda::ForwardPath::fastest;
+    const auto path = line.kernel == "hopper"                 ? cuda::FusedPath::hopper
+                      : line.kernel.ends_with("tensor cores") ? cuda::FusedPath::tensor_cores
+                                                              : cuda::FusedPath::fastest;
     ordered_json row = line.described();
     std::cerr << line.kernel << " " << line.precision << " B " << shape.batch << " T " << shape.tokens << ", "
               << line.positions() << std::endl;

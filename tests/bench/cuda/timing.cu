@@ -125,7 +125,7 @@ void measure(TimedKernel& timed, int rounds, Launch launch) {
 }
 
 template <class Scalar>
-TimedKernel time_forward(const TimedShape& shape, int rounds, ForwardPath path) {
+TimedKernel time_forward(const TimedShape& shape, int rounds, FusedPath path) {
     const TimedInput<Scalar> input(shape);
     TimedKernel timed;
     timed.choice = fused_forward_choice(input.args, shape.width, path);
@@ -134,7 +134,7 @@ TimedKernel time_forward(const TimedShape& shape, int rounds, ForwardPath path) 
 }
 
 template <class Scalar>
-TimedKernel time_backward(const TimedShape& shape, int rounds, ForwardPath path) {
+TimedKernel time_backward(const TimedShape& shape, int rounds, FusedPath path) {
     TimedInput<Scalar> input(shape);
     const long long of_queries = static_cast<long long>(shape.batch) * shape.heads * shape.tokens;
     DeviceBuffer<float> log_sum(static_cast<std::size_t>(of_queries)), delta(static_cast<std::size_t>(of_queries));
@@ -170,7 +170,7 @@ TimedKernel time_backward(const TimedShape& shape, int rounds, ForwardPath path)
 
 }  // namespace
 
-TimedKernel time_fused_forward(const TimedShape& shape, FusedPrecision precision, int rounds, ForwardPath path) {
+TimedKernel time_fused_forward(const TimedShape& shape, FusedPrecision precision, int rounds, FusedPath path) {
     switch (precision) {
         case FusedPrecision::f16:
             return time_forward<Half>(shape, rounds, path);
@@ -181,7 +181,7 @@ TimedKernel time_fused_forward(const TimedShape& shape, FusedPrecision precision
     }
 }
 
-TimedKernel time_fused_backward(const TimedShape& shape, FusedPrecision precision, int rounds, ForwardPath path) {
+TimedKernel time_fused_backward(const TimedShape& shape, FusedPrecision precision, int rounds, FusedPath path) {
     switch (precision) {
         case FusedPrecision::f16:
             return time_backward<Half>(shape, rounds, path);

@@ -26,11 +26,11 @@ struct TimedKernel {
 /// Throws Error(unsupported) in one sentence where there is no device, too little memory, or the named kernel does not
 /// serve.
 TimedKernel time_fused_forward(const TimedShape& shape, FusedPrecision precision, int rounds = 30,
-                               ForwardPath path = ForwardPath::fastest);
+                               FusedPath path = FusedPath::fastest);
 
 /// The same for all kernels of the backward pass together; extra_bytes counts what lies between them.
 TimedKernel time_fused_backward(const TimedShape& shape, FusedPrecision precision, int rounds = 30,
-                                ForwardPath path = ForwardPath::fastest);
+                                FusedPath path = FusedPath::fastest);
 
 /// What this device says of itself.
 DeviceAttributes device_attributes();

@@ -16,7 +16,7 @@
 
 namespace locus::test::test_device_fused_attention {
 
-using cuda::ForwardPath;
+using cuda::FusedPath;
 using cuda::FusedPrecision;
 
 namespace {
@@ -105,7 +105,7 @@ Expected expect(const cuda::FusedInput& input, const RelativeBuckets& buckets, F
 }
 
 void check_against_cpu(const cuda::FusedInput& input, const RelativeBuckets& buckets, FusedPrecision precision,
-                       ForwardPath path = ForwardPath::fastest) {
+                       FusedPath path = FusedPath::fastest) {
     const cuda::FusedOutput found = cuda::fused_attention(input, buckets, precision, path);
     REQUIRE(found.context.shape() == input.q.shape());
     for (Index b = 0; b < input.q.extent(0); ++b)
@@ -148,7 +148,7 @@ TEST_CASE("cuda: fused attention over buckets that leave rows out", "[cuda][fuse
 
 TEST_CASE("cuda: every forward kernel by name equals the CPU's", "[cuda][fused][hopper]") {
     if (!has_device()) return;
-    for (const ForwardPath path : {ForwardPath::portable, ForwardPath::tensor_cores, ForwardPath::hopper})
+    for (const FusedPath path : {FusedPath::portable, FusedPath::tensor_cores, FusedPath::hopper})
         for (const FusedPrecision precision : {FusedPrecision::f16, FusedPrecision::bf16})
             for (const Index width : {64})
                 for (const Index length : {1, 7, 31, 33, 63, 65, 127, 129, 300, 513, 1025}) {
@@ -166,7 +166,7 @@ TEST_CASE("cuda: every forward kernel by name equals the CPU's", "[cuda][fused][
                         input.seed = 3;
                         check_against_cpu(input, buckets, precision, path);
                     } catch (const Error& error) {
-                        if (path != ForwardPath::hopper || is_hopper()) throw;
+                        if (path != FusedPath::hopper || is_hopper()) throw;
                         std::cout << "skipped: " << error.what() << std::endl;
                         return;
                     }
