@@ -51,7 +51,8 @@ void check_case(const ForwardCase& one) {
 
 template <class Scalar>
 void check_portable(const ForwardCase& one, int width) {
-    check_forward<Scalar>(one, width, RoundedScores::none, [&](const auto& args) { run_portable<Scalar>(args, width); });
+    check_forward<Scalar>(one, width, RoundedScores::none,
+                          [&](const auto& args) { run_portable<Scalar>(args, width); });
 }
 
 }  // namespace
