@@ -107,7 +107,10 @@ private:
                 const int outer = first_row(r) + r.group() + 8 * below,
                           inner_of_two = first_inner(r) + 8 * n + 2 * r.pair();
                 float kept[2] = {1, 1};
-                if (forward.dropout > 0) draw(kept, key, outer0_ + outer, inner0 + inner_of_two);
+                if (forward.dropout > 0)
+                    dropout_factors<around_keys>(kept, key, forward.dropout,
+                                                 side_.query(outer0_ + outer, inner0 + inner_of_two),
+                                                 side_.key(outer0_ + outer, inner0 + inner_of_two));
                 unrolled<2>([&](auto column) {
                     const int inner = inner_of_two + column;
                     const int query = side_.query(outer, inner), at_key = side_.key(outer, inner);
@@ -121,19 +124,6 @@ private:
                 });
             });
         });
-    }
-
-    /// Dropout's factors of two neighbours: of one query's keys they share a draw.
-    constexpr void draw(float (&kept)[2], std::uint32_t key, int outer, int inner) const {
-        const float share = side_.forward().dropout;
-        if constexpr (around_keys) {
-            kept[0] = dropout_factor(key, share, inner, outer);
-            kept[1] = dropout_factor(key, share, inner + 1, outer);
-        } else {
-            const TwoNumbers random = dropout_numbers(key, outer, inner);
-            kept[0] = random.first < dropout_threshold(share) ? 0.0f : 1 / (1 - share);
-            kept[1] = random.second < dropout_threshold(share) ? 0.0f : 1 / (1 - share);
-        }
     }
 
     Block& block_;

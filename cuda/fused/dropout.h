@@ -16,4 +16,17 @@ constexpr float dropout_factor(std::uint32_t key, float share, int i, int j) {
     return (j % 2 ? random.second : random.first) < dropout_threshold(share) ? 0.0f : 1 / (1 - share);
 }
 
+/// The same of two neighbours: of keys j and j + 1 of query i, which share a draw, or of queries i and i + 1 of key j.
+template <bool of_queries>
+constexpr void dropout_factors(float (&kept)[2], std::uint32_t key, float share, int i, int j) {
+    if constexpr (of_queries) {
+        kept[0] = dropout_factor(key, share, i, j);
+        kept[1] = dropout_factor(key, share, i + 1, j);
+    } else {
+        const TwoNumbers random = dropout_numbers(key, i, j);
+        kept[0] = random.first < dropout_threshold(share) ? 0.0f : 1 / (1 - share);
+        kept[1] = random.second < dropout_threshold(share) ? 0.0f : 1 / (1 - share);
+    }
+}
+
 }  // namespace locus::cuda

@@ -370,7 +370,11 @@ private:
                 const ColumnPair at = block_.load(r, columns + 4 * n + r.pair());
                 unrolled<2>([&](auto below) {
                     float kept[2] = {1, 1};
-                    if constexpr (drops) draw(kept, key, outer0_ + outer_of(r, below), inner0 + 8 * n + 2 * r.pair());
+                    if constexpr (drops) {
+                        const int outer = outer0_ + outer_of(r, below), inner = inner0 + 8 * n + 2 * r.pair();
+                        dropout_factors<around_keys>(kept, key, forward.dropout, side_.query(outer, inner),
+                                                     side_.key(outer, inner));
+                    }
                     unrolled<2>([&](auto column) {
                         float &score = r.scores[n][2 * below + column], &grad = r.grads[n][2 * below + column];
                         const float prob = block_.exp2(score - at.log_sum[column] + r.lift[below]);
@@ -381,18 +385,6 @@ private:
             });
             pack(r);
         });
-    }
-    /// Dropout's factors of two neighbours: of one query's keys they share a draw.
-    constexpr void draw(float (&kept)[2], std::uint32_t key, int outer, int inner) const {
-        const float share = side_.forward().dropout;
-        if constexpr (around_keys) {
-            kept[0] = dropout_factor(key, share, inner, outer);
-            kept[1] = dropout_factor(key, share, inner + 1, outer);
-        } else {
-            const TwoNumbers random = dropout_numbers(key, outer, inner);
-            kept[0] = random.first < dropout_threshold(share) ? 0.0f : 1 / (1 - share);
-            kept[1] = random.second < dropout_threshold(share) ? 0.0f : 1 / (1 - share);
-        }
     }
 
     [[gnu::always_inline]] constexpr void sum_by_row(const BackwardTile& tile) {
@@ -456,7 +448,7 @@ private:
     int lead_ = 0;  // columns of the outer table before those that the block reaches
     const Tiles tiles_;
     Copies copies_;
-    BackwardProducts<Scalar, width, Block> products_;
+    HopperProducts<Scalar, width, Block> products_;
     BackwardTables<Scalar, width, tile_outer, around_keys, Block> tables_;
     HopperRowSums<Scalar, tile_outer, around_keys, Block> sums_;
     const BackwardOutput<Scalar, width, tile_outer, around_keys, Block> output_;

@@ -4,7 +4,7 @@
 #include "cuda/fused/online_softmax.h"
 #include "cuda/fused/position_scores.h"
 #include "cuda/hopper/hopper_backward_copies.h"
-#include "cuda/hopper/hopper_backward_products.h"
+#include "cuda/hopper/hopper_products.h"
 
 namespace locus::cuda {
 
@@ -206,7 +206,7 @@ private:
     }
 
     Block& block_;
-    BackwardProducts<Scalar, width, Block> products_;
+    HopperProducts<Scalar, width, Block> products_;
     const Side side_;
     const Tiles tiles_;
     const Layout layout_;

@@ -98,14 +98,8 @@ private:
     constexpr void load_queries() {
         copies_.bring_queries();
         copies_.wait_for_boxes(kWarpgroups);
-        unrolled<width / 16>([&](auto step) {
-            block_.template load_matrices<false>([&](Lane& r) {
-                const int matrix = r.lane() / 8, row = r.warp() % 4 * 16 + matrix % 2 * 8 + r.lane() % 8;
-                const int channel = 16 * step + matrix / 2 * 8;
-                const int box = copies_.box(block_.warpgroup(r)) + channel / kPanelChannels * kPanel;
-                return std::pair(shared(box + place_in_panel(row, channel % kPanelChannels)), &r.q[step][0]);
-            });
-        });
+        products_.load_left([&](Lane& r) { return copies_.box(block_.warpgroup(r)); },
+                            [](Lane & r) -> auto& { return r.q; });
         block_.fence_copies();
         copies_.let_go_of_boxes(kWarpgroups);
     }
@@ -181,7 +175,7 @@ private:
             wait_for_values<hides>(number);
             block_.fence_registers();
             ask_far(number + 1);
-            products_.template gather_values<Lane>(copies_.values_of(number));
+            gather(number);
             block_.template wait_for_products<hides ? 0 : 1>();  // a branch follows where keys are hidden
             copies_.let_go_of_keys(number + 1);
             if constexpr (hides) hide(number + 1);
@@ -194,13 +188,13 @@ private:
         }
         wait_for_values<hides>(end - 1);
         block_.fence_registers();
-        products_.template gather_values<Lane>(copies_.values_of(end - 1));
+        gather(end - 1);
         block_.template wait_for_products<0>();
         copies_.let_go_of_values(end - 1);
     }
 
     constexpr void ask_far(int number) {
-        products_.multiply_queries(
+        products_.multiply(
             copies_.keys_of(number), [](Lane & r) -> auto& { return r.far; },
             [](Lane & r) -> auto& { return r.scores; });
     }
@@ -251,7 +245,7 @@ private:
             if (args_.dropout > 0) block_.each([&](Lane& r) { steps_.drop_some(r, number * kTileKeys); });
             pack();
             block_.fence_registers();
-            products_.template gather_values<Lane>(copies_.values_of(number));
+            gather(number);
             block_.template wait_for_products<0>();
             copies_.let_go_of_values(number);
             block_.sync_warpgroup();
@@ -262,7 +256,7 @@ private:
     /// q k^T, and beside it the key table.
     constexpr void multiply_keys(const Near& tile, int number) {
         const auto multiply_queries = [&] {
-            products_.multiply_queries(
+            products_.multiply(
                 copies_.keys_of(number), [](Lane & r) -> auto& { return r.q; },
                 [](Lane & r) -> auto& { return r.asked; });
         };
@@ -323,6 +317,12 @@ private:
         if (args_.visible_keys || (number + 1) * kTileKeys > steps_.key_tokens.count) hide(number);
     }
 
+    /// context += probabilities values.
+    constexpr void gather(int number) {
+        products_.gather(
+            copies_.values_of(number), [](Lane & r) -> auto& { return r.p; }, [](Lane& r) { return r.context; });
+    }
+
     /// Probabilities as left factors.
     constexpr void pack() {
         block_.each([](Lane& r) { unrolled<4>([&](auto step) { Steps::pack_probabilities(r, step, r.p[step]); }); });
@@ -347,7 +347,7 @@ private:
     const ForwardArguments<Scalar>& args_;
     const HopperLayout layout_;
     Copies copies_;
-    HopperFactors<Scalar, width, Block> products_;
+    HopperProducts<Scalar, width, Block> products_;
     HopperTables<Scalar, width, tile_queries, Block> tables_;
 };
 

@@ -1,73 +1,9 @@
 #pragma once
-// Warpgroup products of the Hopper forward kernel, and its position scores: the row table of a block and the key table
-// of a tile.  Each product is a group that the tensor cores work on while the warpgroup continues. Registers are fenced
-// before, and waited for after, by the caller.
+// Position scores of the Hopper forward kernel: the row table of a block and the key table of a tile.
 #include "cuda/fused/forward_steps.h"
-#include "cuda/fused/lanes.h"
-#include "cuda/hopper/hopper_layout.h"
+#include "cuda/hopper/hopper_products.h"
 
 namespace locus::cuda {
-
-/// Boxes are 64 rows of shared memory with all their channels; lanes have q, p and context as HopperLane.
-template <class Scalar, int width, class Block>
-class HopperFactors {
-public:
-    static constexpr int kPanels = width / kPanelChannels, kPanel = HopperLayout::kBoxRows * kPanelRow;
-
-    constexpr explicit HopperFactors(Block& block) : block_(block) {}
-
-    /// c[64, 64] = queries of the warpgroup, as left factors q, times the 64 rows of a box, as a group of products.
-    template <class Q, class C>
-    constexpr void multiply_queries(int box, Q q, C c) {
-        each_constant<width / 16>([&](auto step) {
-            constexpr int kStep = decltype(step)::value;
-            const std::uint64_t rows = advanced(rows_descriptor(block_.address(box)), channels_of_step(kStep));
-            block_.template multiply_held<Scalar, false, (kStep > 0)>([&](auto& r) {
-                return Held{q(r)[kStep], rows, c(r)};
-            });
-        });
-        block_.commit_products();
-    }
-
-    /// c[64, 64] = a tile's keys times the rows of the box at box(lane), alike in a warpgroup, as a group of products.
-    template <class Box, class C>
-    constexpr void multiply_keys(int keys, Box box, C c) {
-        each_constant<width / 16>([&](auto step) {
-            constexpr int kStep = decltype(step)::value;
-            const std::uint64_t left = rows_descriptor(block_.address(keys));
-            block_.template multiply_shared<Scalar, (kStep > 0)>([&](auto& r) {
-                return Shared{advanced(left, channels_of_step(kStep)),
-                              advanced(rows_descriptor(block_.address(box(r))), channels_of_step(kStep)), c(r)};
-            });
-        });
-        block_.commit_products();
-    }
-
-    /// context += probabilities values.
-    template <class Lane>
-    constexpr void gather_values(int values) {
-        unrolled<HopperLayout::kTileKeys / 16>([&](auto step) {
-            unrolled<kPanels>([&](auto panel) {
-                const std::uint64_t channels =
-                    advanced(channels_descriptor(block_.address(values)), panel * kPanel + step * kStepOfRows);
-                block_.template multiply_held<Scalar, true, true>([&](Lane& r) {
-                    return Held{r.p[step], channels, r.context + 8 * panel};
-                });
-            });
-        });
-        block_.commit_products();
-    }
-
-private:
-    using Held = typename Block::HeldFactors;
-    using Shared = typename Block::SharedFactors;
-
-    static constexpr int channels_of_step(int step) {
-        return 16 * step / kPanelChannels * kPanel + 16 * step % kPanelChannels / 16 * kStepOfChannels;
-    }
-
-    Block& block_;
-};
 
 /// What a tile near the diagonal reaches of the relative table: the block, and of it each warpgroup.
 template <int warpgroups>
@@ -121,7 +57,7 @@ public:
         for (int n = 0; n < boxes; ++n) {
             copies.wait_for_boxes(1);
             block_.fence_registers();
-            products_.multiply_queries(
+            products_.multiply(
                 copies.box(0), [](Lane & r) -> auto& { return r.q; }, [](Lane & r) -> auto& { return r.scores; });
             block_.template wait_for_products<0>();
             copies.let_go_of_boxes(1);
@@ -151,8 +87,9 @@ public:
     constexpr void fill_of_tile(Copies& copies, const NearTile<kWarpgroups>& tile, int number, Beside beside) {
         copies.wait_for_boxes(tile.boxes());
         const auto multiply = [&](int round) {
-            products_.multiply_keys(
-                copies.keys_of(number), [&](Lane& r) { return copies.box(tile.box_of(block_.warpgroup(r), round)); },
+            products_.multiply_boxes(
+                copies.keys_of(number), layout_.window,
+                [&](Lane& r) { return copies.box(tile.box_of(block_.warpgroup(r), round)) - layout_.window; },
                 [](Lane & r) -> auto& { return r.scores; });
             block_.template wait_for_products<0>();
         };
@@ -224,7 +161,7 @@ private:
     }
 
     Block& block_;
-    HopperFactors<Scalar, width, Block> products_;
+    HopperProducts<Scalar, width, Block> products_;
     const ForwardArguments<Scalar>& args_;
     const Layout layout_;
     int row_stride_;

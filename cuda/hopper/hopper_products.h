@@ -1,5 +1,5 @@
 #pragma once
-// Warpgroup products of the Hopper backward kernel.  Each function makes one group that the tensor cores work on while
+// Warpgroup products of the Hopper kernels.  Each function makes one group that the tensor cores work on while
 // the warpgroup continues; registers are fenced before, and waited for after, by the caller.
 #include "cuda/fused/lanes.h"
 #include "cuda/hopper/hopper_layout.h"
@@ -8,11 +8,11 @@ namespace locus::cuda {
 
 /// Boxes are 64 rows of shared memory with all their channels.
 template <class Scalar, int width, class Block>
-class BackwardProducts {
+class HopperProducts {
 public:
     static constexpr int kPanels = width / kPanelChannels, kPanel = HopperLayout::kBoxRows * kPanelRow;
 
-    constexpr explicit BackwardProducts(Block& block) : block_(block) {}
+    constexpr explicit HopperProducts(Block& block) : block_(block) {}
 
     /// c[64, 64] = 64 tokens in registers, left(lane), times the rows of a box.   adds: c += that.
     template <bool adds = false, class Left, class C>
