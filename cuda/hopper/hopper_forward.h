@@ -4,7 +4,9 @@
 // boxes of 64 rows while the tensor cores work.
 //
 //   1. c2p of the block's queries with every table row that they reach, once: the row table.  The rows come in boxes
-//      through the window, each slot of which is filled again as soon as it was used.
+//      through the window, each slot of which is filled again as soon as it was used.  Where they are more than the
+//      table has room for (1024 rows of deberta-v1), it is made for a run of tiles at a time, and anew for the next
+//      run.
 //   2. Tiles of 64 keys far from the diagonal, where all pairs reach one row: p2c is every key times that row, so that
 //      (q + row) k^T holds both c2c and p2c, and c2p is a number per query.  What is left is a softmax like any other:
 //      no table, and no barrier of the whole block; a warpgroup may be ahead of the other by a tile.
@@ -64,7 +66,8 @@ public:
           layout_(Layout::of(tile_queries, width, capacity, args.k_r != nullptr, args.q_r != nullptr)),
           copies_(block, args, maps, layout_, steps_.i0, head, sample),
           products_(block),
-          tables_(block, args, layout_, capacity) {}
+          tables_(block, args, layout_, capacity),
+          capacity_(capacity) {}
 
     [[gnu::always_inline]] constexpr void run() {
         const int queries = steps_.query_tokens.count, keys = steps_.key_tokens.count;
@@ -74,14 +77,7 @@ public:
             copies_.start();
             copies_.bring_keys(0);
             load_queries();
-            const OffsetRange offsets = offsets_of_block(steps_.i0, tile_queries, queries, keys);
-            if (args_.k_r) tables_.template fill_of_block<Lane>(copies_, args_.line.reached_by(offsets));
-            const NearTiles near = near_tiles();
-            for (int behind = 0; behind < 2; ++behind) {
-                attend_far(behind ? near.end : 0, behind ? copies_.tiles() : near.first,
-                           behind ? offsets.first : offsets.last);
-                if (!behind) attend_near(near.first, near.end);
-            }
+            attend();
         }
         steps_.template store<Lane>();
     }
@@ -121,6 +117,41 @@ private:
         };
         const int first = as_tile(before);
         return {first, larger(first, as_tile(behind))};
+    }
+
+    /// All tiles in their order.  Each part is called from one place, in which it is inline.
+    [[gnu::always_inline]] constexpr void attend() {
+        const NearTiles near = near_tiles();
+        const OffsetRange offsets = offsets_of_tiles(0, copies_.tiles());
+        for (int first = 0, table_end = 0; first < copies_.tiles();) {
+            if (first >= table_end) {
+                table_end = end_of_table(first, near);
+                if (args_.k_r)
+                    tables_.template fill_of_block<Lane>(copies_,
+                                                         args_.line.reached_by(offsets_of_tiles(first, table_end)));
+            }
+            const bool is_before = first < near.first;
+            const int far_end = is_before ? near.first : first < near.end ? first : copies_.tiles();
+            attend_far(first, far_end, is_before ? offsets.last : offsets.first);
+            const int near_end = larger(far_end, smaller(near.end, table_end));
+            attend_near(far_end, near_end);
+            first = near_end;
+        }
+    }
+
+    /// Of tiles from `first` to before `end`.
+    constexpr OffsetRange offsets_of_tiles(int first, int end) const {
+        return offsets_of_tile(steps_.i0, first * kTileKeys, tile_queries, (end - first) * kTileKeys,
+                               steps_.query_tokens.count, steps_.key_tokens.count);
+    }
+
+    /// Where a row table that begins with tile `first` has no room for more.  Tiles far from the diagonal reach no row
+    /// that their neighbours near it do not reach.
+    constexpr int end_of_table(int first, NearTiles near) const {
+        const int tiles = copies_.tiles();
+        if (!args_.k_r || args_.line.reached_by(offsets_of_tiles(first, tiles)).count <= capacity_) return tiles;
+        const int end = larger(first, near.first) + Layout::tiles_of_rows(capacity_, tile_queries);
+        return end < near.end ? end : tiles;
     }
 
     // 2. Far from the diagonal.
@@ -349,6 +380,7 @@ private:
     Copies copies_;
     HopperProducts<Scalar, width, Block> products_;
     HopperTables<Scalar, width, tile_queries, Block> tables_;
+    const int capacity_;
 };
 
 }  // namespace locus::cuda

@@ -24,7 +24,7 @@ struct HopperKernel {
     void (*run)(const ForwardArguments<Scalar>, const HopperMaps, int);
 
     int capacity(const ForwardArguments<Scalar>& args) const {
-        return smaller(args.table_rows, tile_queries + args.keys - 1);
+        return HopperLayout::capacity(args.table_rows, tile_queries, args.keys);
     }
     int bytes(const ForwardArguments<Scalar>& args) const {
         return HopperLayout::of(tile_queries, width, capacity(args), args.k_r, args.q_r).bytes;

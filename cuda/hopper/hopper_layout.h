@@ -53,13 +53,13 @@ constexpr std::uint64_t advanced(std::uint64_t descriptor, int bytes) {
 inline constexpr int kStepOfChannels = 2 * 16, kStepOfRows = 16 * kPanelRow;
 
 /// How a block of the Hopper forward kernel divides its shared memory, in bytes.
-/// Places of a block with so many queries, 64 keys per tile, channels, and table rows that its queries reach.
+/// Places of a block with so many queries, 64 keys per tile, channels, and table rows for which there is room.
 struct HopperLayout {
     static constexpr int kBoxRows = 64, kTileKeys = kBoxRows, kStages = 2;
 
     int window;        // boxes of 64 rows of the relative table that a tile reaches; before that the queries
     int keys, values;  // two tiles each: one is used while the next arrives
-    int row_table;     // c2p scores of the block's queries with every row they reach
+    int row_table;     // c2p scores of the block's queries with rows they reach
     int key_table;     // p2c scores of a tile's keys with every row that a warpgroup reaches, for each warpgroup
     int places;        // the table's row at every place of a tile, for each warpgroup
     int scratch;       // 4 bytes of every thread, which nobody reads
@@ -70,6 +70,16 @@ struct HopperLayout {
     static constexpr int box_bytes(int width) { return width / kPanelChannels * kBoxRows * kPanelRow; }
     static constexpr int boxes_of(int rows) { return (rows + kBoxRows - 1) / kBoxRows; }
     static constexpr int window_boxes(int tile_queries) { return boxes_of(tile_queries + kTileKeys - 1); }
+
+    /// Table rows for which the row table has room.
+    static constexpr int kMostRows = 512;
+    static constexpr int capacity(int table_rows, int tile_queries, int keys) {
+        return smaller(kMostRows, smaller(table_rows, tile_queries + keys - 1));
+    }
+    /// So many neighbouring tiles of keys never reach more rows than that, with a block of queries.
+    static constexpr int tiles_of_rows(int capacity, int tile_queries) {
+        return (capacity - (tile_queries - 1)) / kTileKeys;
+    }
 
     /// Two of every place for a box.
     static constexpr int barrier_count(int tile_queries) { return 2 * (window_boxes(tile_queries) + 2 * kStages); }
@@ -83,15 +93,14 @@ struct HopperLayout {
     static_assert(kKeyStride % 32 == 8);
     static constexpr int key_table_bytes() { return round_up(2 * kTileKeys * kKeyStride, 16); }
     static constexpr int places_bytes(int tile_queries) { return round_up(2 * (tile_queries + kTileKeys), 16); }
-    static constexpr HopperLayout of(int tile_queries, int width, int reached_rows, bool c2p, bool p2c) {
+    static constexpr HopperLayout of(int tile_queries, int width, int capacity, bool c2p, bool p2c) {
         const int box = box_bytes(width);
         HopperLayout at{};
         at.window = 0;
         at.keys = at.window + window_boxes(tile_queries) * box;
         at.values = at.keys + kStages * box;
         at.row_table = at.values + kStages * box;
-        at.key_table =
-            at.row_table + (c2p ? round_up(2 * tile_queries * row_stride(round_up(reached_rows, 8)), 16) : 0);
+        at.key_table = at.row_table + (c2p ? round_up(2 * tile_queries * row_stride(round_up(capacity, 8)), 16) : 0);
         at.places = at.key_table + (p2c ? tile_queries / 64 * key_table_bytes() : 0);
         at.scratch = at.places + tile_queries / 64 * places_bytes(tile_queries);
         at.barriers = at.scratch + 4 * 2 * tile_queries;

@@ -47,7 +47,7 @@ public:
           layout_(layout),
           row_stride_(Layout::row_stride(round_up(capacity, 8))) {}
 
-    /// 1. Every row of the table that the block reaches.
+    /// 1. Rows of the table that the block reaches.
     template <class Lane, class Copies>
     constexpr void fill_of_block(Copies& copies, RowRange reached) {
         reached_ = reached;

@@ -16,14 +16,14 @@ using cuda::Half;
 
 namespace {
 
-/// Every block of the kernel, one after the other.
-template <class Scalar, int width, int tile_queries>
+/// Every block of the kernel, one after the other.   most_rows: of the table that a block keeps at a time.
+template <class Scalar, int width, int tile_queries, int most_rows = cuda::HopperLayout::kMostRows>
 void run_hopper(const cuda::ForwardArguments<Scalar>& args) {
     using Block = EmulatedHopper<cuda::HopperLane<width>>;
     using Kernel = cuda::HopperForward<Scalar, width, tile_queries, Block>;
     REQUIRE((cuda::suits_tensor_cores(args) && cuda::can_be_mapped(args, width)));
     const auto maps = cuda::maps_of(args, width);
-    const int capacity = std::min(args.table_rows, tile_queries + args.keys - 1);
+    const int capacity = std::min(most_rows, cuda::HopperLayout::capacity(args.table_rows, tile_queries, args.keys));
     const int bytes = cuda::HopperLayout::of(tile_queries, width, capacity, args.k_r, args.q_r).bytes;
     for (int b = 0; b < args.batch; ++b)
         for (int h = 0; h < args.heads; ++h)
@@ -34,10 +34,11 @@ void run_hopper(const cuda::ForwardArguments<Scalar>& args) {
             }
 }
 
-template <class Scalar, int width, int tile_queries>
+template <class Scalar, int width, int tile_queries, int most_rows = cuda::HopperLayout::kMostRows>
 void check_case(const ForwardCase& one) {
-    INFO("tile of " << tile_queries);
-    check_forward<Scalar>(one, width, RoundedScores::tables_and_queries, run_hopper<Scalar, width, tile_queries>);
+    INFO("tile of " << tile_queries << ", at most " << most_rows << " rows");
+    check_forward<Scalar>(one, width, RoundedScores::tables_and_queries,
+                          run_hopper<Scalar, width, tile_queries, most_rows>);
 }
 
 }  // namespace
@@ -63,6 +64,20 @@ TEST_CASE("emulation: Hopper forward with other numbers of queries and keys", "[
     check_case<Bfloat16, 64, 128>({400, 300, 8, true, true, true, true});  // hidden keys far from the diagonal
     check_case<Bfloat16, 64, 64>({200, 321, 2, false, false});
     check_case<Bfloat16, 64, 64>({321, 200, 2, false, true, false});
+}
+
+TEST_CASE("emulation: Hopper forward with more table rows than a block keeps at a time", "[emulation][hopper]") {
+    check_case<Half, 64, 128>({129, 500, 512});               // those of deberta-v1
+    for (const Index span : {40, 100}) {                      // far tiles before and behind, behind alone
+        check_case<Half, 64, 128, 191>({330, 330, span});     // one tile at a time
+        check_case<Bfloat16, 64, 64, 255>({130, 450, span});  // three
+    }
+    check_case<Half, 64, 128, 256>({130, 400, 150, false, true, false});
+    check_case<Half, 64, 128, 256>({130, 400, 150, false, false, true});
+    check_case<Half, 64, 64, 128>({100, 200, 90, false, true, true, true, 0.25f});
+    ForwardCase packed{400, 400, 180};
+    packed.lengths = {64, 0, 400, 1, 257};
+    check_case<Half, 64, 128, 192>(packed);
 }
 
 TEST_CASE("emulation: Hopper forward without a term, with hidden keys, with dropout", "[emulation][hopper]") {
@@ -185,9 +200,8 @@ TEST_CASE("emulation: every part of the Hopper layout starts where it must and n
                         CHECK(at.barriers % 8 == 0);
                         CHECK(at.bytes - at.barriers == 16 * (boxes + 4));
                     }
-    // deberta-v3's 512 rows fit into 227 KiB; 1024 rows do with tiles of 64 queries.
-    CHECK(HopperLayout::of(128, 64, 512, true, true).bytes <= 227 * 1024);
-    CHECK(HopperLayout::of(64, 64, 1024, true, true).bytes <= 227 * 1024);
+    CHECK(HopperLayout::of(128, 64, HopperLayout::kMostRows, true, true).bytes <= 227 * 1024);
+    CHECK(HopperLayout::of(64, 64, HopperLayout::kMostRows, true, true).bytes <= 227 * 1024);
     CHECK(HopperLayout::of(64, 128, 512, true, true).bytes <= 227 * 1024);
 }
 
