@@ -164,9 +164,9 @@ SAYS = {
         "word_length_2_to_62": "model: max_input_chars_per_word is 4611686018427387904",
         "nests_100000_deep": "the JSON nests deeper than 64",
         "nests_100000_objects": "the JSON nests deeper than 64",
-        "normalizers_double_the_text": "normalizer: makes 131090 bytes out of 19",
-        "bytes_double_the_text": "normalizer: makes 262144 bytes out of 2",
-        "pre_tokenizers_double_the_text": "pre_tokenizer: makes 262144 bytes out of 2",
+        "normalizers_double_the_text": "normalizer: makes 16402 bytes out of 19",
+        "bytes_double_the_text": "normalizer: makes 32768 bytes out of 2",
+        "pre_tokenizers_double_the_text": "pre_tokenizer: makes 32768 bytes out of 2",
         "pre_tokenizers_lengthen_the_mark":
             "pre_tokenizer: pretokenizers[0]: replacement is \"                                       ",
         "replacement_of_1_mb": "normalizer: makes 1000000 bytes out of 1000",

@@ -24,7 +24,7 @@ namespace {
 
 // Steps that each double a text would fill any memory: beyond this many bytes a text may become four times as long (a
 // blank becomes a mark of three bytes) and no longer.
-constexpr std::size_t kLongestMadeText = std::size_t{1} << 17;
+constexpr std::size_t kLongestMadeText = std::size_t{1} << 14;
 
 void check_made_text(const std::string& location, std::size_t before, std::size_t now) {
     if (now > kLongestMadeText && now / 4 > before)
