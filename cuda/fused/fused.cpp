@@ -50,7 +50,7 @@ namespace {
 
 template <class Scalar>
 FusedGradients run(const FusedInput& input, const FusedOutput& output, const Tensor<float>& d_context,
-                   const RelativeBuckets& buckets) {
+                   const RelativeBuckets& buckets, FusedPath path) {
     const FusedSizes sizes = checked(input, buckets);
     check_shape("the context", output.context, input.q.shape());
     check_shape("log_sum", output.log_sum, {sizes.batch, sizes.heads, sizes.queries});
@@ -62,7 +62,7 @@ FusedGradients run(const FusedInput& input, const FusedOutput& output, const Ten
     forward.context = rows_of<Scalar>(context, input.q.shape());
     forward.log_sum = log_sum.data();
     const DeviceBackward<Scalar> backward(input, sizes, forward, buckets, d_context);
-    launch_fused_backward(backward.arguments(), static_cast<int>(sizes.width));
+    launch_fused_backward(backward.arguments(), static_cast<int>(sizes.width), nullptr, path);
     LOCUS_CUDA_CHECK(cudaDeviceSynchronize());
     return backward.gradients();
 }
@@ -71,15 +71,15 @@ FusedGradients run(const FusedInput& input, const FusedOutput& output, const Ten
 
 FusedGradients fused_attention_backward(const FusedInput& input, const FusedOutput& output,
                                         const Tensor<float>& d_context, const RelativeBuckets& buckets,
-                                        FusedPrecision precision) {
+                                        FusedPrecision precision, FusedPath path) {
     check_options(input, buckets);
     switch (precision) {
         case FusedPrecision::f16:
-            return run<Half>(input, output, d_context, buckets);
+            return run<Half>(input, output, d_context, buckets, path);
         case FusedPrecision::bf16:
-            return run<Bfloat16>(input, output, d_context, buckets);
+            return run<Bfloat16>(input, output, d_context, buckets, path);
         default:
-            return run<float>(input, output, d_context, buckets);
+            return run<float>(input, output, d_context, buckets, path);
     }
 }
 

@@ -14,9 +14,9 @@ namespace locus::cuda {
 /// The numbers that are multiplied.  Sums, scores and softmax are float32 in each.
 enum class FusedPrecision { f32, f16, bf16 };
 
-/// Which forward kernel: the first in this order that serves, or one by name: warpgroup products and copy engine of
-/// compute capability 9.0 (hopper_forward.h), tensor cores of any device (fused_forward.h), no tensor cores
-/// (portable_forward.h).
+/// Which kernels: the first in this order that serve, or some by name: warpgroup products and copy engine of compute
+/// capability 9.0 (hopper_forward.h, hopper_backward.h), tensor cores of any device (fused_forward.h,
+/// fused_backward.h), no tensor cores (portable_forward.h, portable_backward.h).
 enum class FusedPath { fastest, hopper, tensor_cores, portable };
 
 /// Host tensors; float32 here, rounded to the precision during the copy.
@@ -53,6 +53,6 @@ struct FusedGradients {
 /// Throws as fused_attention does.
 FusedGradients fused_attention_backward(const FusedInput& input, const FusedOutput& output,
                                         const Tensor<float>& d_context, const RelativeBuckets& buckets,
-                                        FusedPrecision precision);
+                                        FusedPrecision precision, FusedPath path = FusedPath::fastest);
 
 }  // namespace locus::cuda

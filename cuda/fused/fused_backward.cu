@@ -136,7 +136,6 @@ Chosen<Scalar> chosen_kernel(const BackwardArguments<Scalar>& args, int width, b
         const bool suits = suits_tensor_cores(args);
         if (suits && may_be(FusedPath::hopper) && is_hopper() && can_be_mapped(args, width))
             chosen.hopper = largest_tile(hopper_backward_kernels<Scalar>(), args, width, around_keys, smallest_tile);
-        if (chosen.hopper && !chosen.hopper->serves(args)) chosen.hopper = nullptr;
         if (suits && !chosen.hopper && may_be(FusedPath::tensor_cores))
             chosen.tensor_cores = largest_tile(backward_kernels<Scalar>(), args, width, around_keys, 32);
     }
@@ -145,7 +144,7 @@ Chosen<Scalar> chosen_kernel(const BackwardArguments<Scalar>& args, int width, b
                     "CUDA: the " + std::string(path == FusedPath::hopper ? "Hopper" : "tensor core") +
                         " backward kernel does not serve width " + std::to_string(width) + " with " +
                         std::to_string(args.forward.table_rows) + " table rows here, expected " +
-                        (path == FusedPath::hopper ? "compute capability 9.0, queries and keys, no dropout, " : "") +
+                        (path == FusedPath::hopper ? "compute capability 9.0, queries and keys, " : "") +
                         "f16 or bf16, width 64, rows at multiples of 16 bytes, buckets that leave no row out, "
                         "and enough shared memory");
     return chosen;

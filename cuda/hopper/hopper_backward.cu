@@ -17,9 +17,8 @@ __global__ void __launch_bounds__(2 * tile_outer, 1)
     Block block(memory);
     const int tokens = around_keys ? args.forward.keys : args.forward.queries;
     const BlockPlace at = place_of_block(blockIdx.x, blockIdx.y, tokens, tile_outer);
-    // Around keys dropout needs more registers than there are; see serves() of HopperBackwardKernel.
-    HopperBackward<Scalar, width, tile_outer, around_keys, !around_keys, Block>(block, args, maps, capacity, at.tile,
-                                                                                at.head, at.sample)
+    HopperBackward<Scalar, width, tile_outer, around_keys, Block>(block, args, maps, capacity, at.tile, at.head,
+                                                                  at.sample)
         .run();
 }
 

@@ -33,6 +33,7 @@ struct HopperBackwardLane : LaneBase {
     float log_sum[2] = {}, delta[2] = {};       // of the lane's two queries; around keys 0, and +inf of hidden keys
     float sums[2] = {};                         // of gradients whose pairs share a row
     float handed_on = 0;                        // such a sum of another lane
+    std::uint32_t kept = 0;                     // a bit for each of the lane's pairs that dropout does not drop
     std::uint32_t ends = 0;                     // a bit for every pair of a lane's half token that ends its row
     int row = 0, row_before = 0;                // what shared memory will tell of the next tile
     std::uint32_t changes = 0;
@@ -42,8 +43,7 @@ struct HopperBackwardLane : LaneBase {
     float d_values[around_keys ? width / 8 : 1][4] = {};
 };
 
-/// has_dropout: false: that of the arguments is 0, and no registers are spent on it.
-template <class Scalar, int width, int tile_outer, bool around_keys, bool has_dropout, class Block>
+template <class Scalar, int width, int tile_outer, bool around_keys, class Block>
 class HopperBackward {
 public:
     using Lane = HopperBackwardLane<width, around_keys>;
@@ -307,6 +307,7 @@ private:
     [[gnu::always_inline]] constexpr void attend(const BackwardTile& tile, const BackwardTile& next, int stage,
                                                  bool is_last) {
         tables_.template put<Lane>(tile);
+        if (side_.forward().dropout > 0) draw(tile.inner0);
         copies_.wait_for_tile(stage);
         clear_absent(tile, stage);
         if (side_.inner_rows()) {
@@ -325,14 +326,10 @@ private:
             tables_.template prefetch<Lane>(next);
         }
         tables_.template add_positions<Lane>(tile);
-        if constexpr (has_dropout) {
-            if (side_.forward().dropout > 0)
-                differentiate<true>(tile.inner0);
-            else
-                differentiate<false>(tile.inner0);
-        } else {
-            differentiate<false>(tile.inner0);
-        }
+        if (side_.forward().dropout > 0)
+            differentiate<true>();
+        else
+            differentiate<false>();
         block_.fence_registers();
         gather(stage);
         block_.template wait_for_products<0>();
@@ -342,7 +339,7 @@ private:
 
     /// Beyond a packed sample's last token lie another sample's, and 0 times anything must be 0.
     constexpr void clear_absent(const BackwardTile& tile, int stage) {
-        if (tile.is_complete) return;
+        if (tiles_.is_complete(tile)) return;
         clear_rows(copies_.tokens_of(stage), tiles_.inners() - tile.inner0, kInner);
         clear_rows(copies_.values_of(stage), tiles_.inners() - tile.inner0, kInner);
         let_all_go();
@@ -357,29 +354,43 @@ private:
         });
     }
 
-    /// Scores (with their lift) and the probabilities' gradients become probabilities and the scores' gradients.
-    template <bool drops>
-    [[gnu::always_inline]] constexpr void differentiate(int inner0) {
+    /// Which of the tile's pairs dropout keeps, while no product needs the registers that it takes to say so.
+    [[gnu::always_inline]] constexpr void draw(int inner0) {
         const auto& forward = side_.forward();
         const std::uint32_t key =
-            drops ? dropout_key(forward.seed, static_cast<std::uint32_t>(sample_ * forward.heads + head_)) : 0;
+            dropout_key(forward.seed, static_cast<std::uint32_t>(sample_ * forward.heads + head_));
+        block_.each([&](Lane& r) {
+            r.kept = 0;
+            unrolled<8>([&](auto n) {
+                unrolled<2>([&](auto below) {
+                    const int outer = outer0_ + outer_of(r, below), inner = inner0 + 8 * n + 2 * r.pair();
+                    bool kept[2] = {};
+                    dropout_keeps<around_keys>(kept, key, forward.dropout, side_.query(outer, inner),
+                                               side_.key(outer, inner));
+                    unrolled<2>(
+                        [&](auto column) { r.kept |= std::uint32_t{kept[column]} << bit_of(n, below, column); });
+                });
+            });
+        });
+    }
+    static constexpr int bit_of(int n, int below, int column) { return 4 * n + 2 * below + column; }
+
+    /// Scores (with their lift) and the probabilities' gradients become probabilities and the scores' gradients.
+    template <bool drops>
+    [[gnu::always_inline]] constexpr void differentiate() {
+        const float raised = drops ? 1 / (1 - side_.forward().dropout) : 1.0f;
         const ColumnPair* columns = shared<ColumnPair>(layout_.columns);
         block_.each([&](Lane& r) {
             unrolled<2>([&](auto below) { r.lift[below] -= r.log_sum[below]; });
             unrolled<8>([&](auto n) {
                 const ColumnPair at = block_.load(r, columns + 4 * n + r.pair());
                 unrolled<2>([&](auto below) {
-                    float kept[2] = {1, 1};
-                    if constexpr (drops) {
-                        const int outer = outer0_ + outer_of(r, below), inner = inner0 + 8 * n + 2 * r.pair();
-                        dropout_factors<around_keys>(kept, key, forward.dropout, side_.query(outer, inner),
-                                                     side_.key(outer, inner));
-                    }
                     unrolled<2>([&](auto column) {
                         float &score = r.scores[n][2 * below + column], &grad = r.grads[n][2 * below + column];
+                        const float factor = !drops || (r.kept >> bit_of(n, below, column) & 1) ? raised : 0.0f;
                         const float prob = block_.exp2(score - at.log_sum[column] + r.lift[below]);
-                        grad = prob * (grad * kept[column] - (around_keys ? at.delta[column] : r.delta[below]));
-                        score = prob * kept[column];
+                        grad = prob * (grad * factor - (around_keys ? at.delta[column] : r.delta[below]));
+                        score = prob * factor;
                     });
                 });
             });

@@ -20,8 +20,6 @@ struct HopperBackwardKernel {
     bool around_keys;
     void (*run)(const BackwardArguments<Scalar>, const HopperBackwardMaps, int);
 
-    /// Around keys, drawing random numbers would put other numbers into memory: that is left to the other kernels.
-    bool serves(const BackwardArguments<Scalar>& args) const { return !around_keys || args.forward.dropout == 0; }
     int outer(const BackwardArguments<Scalar>& args) const {
         return around_keys ? args.forward.keys : args.forward.queries;
     }

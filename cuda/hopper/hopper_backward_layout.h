@@ -85,7 +85,6 @@ struct BackwardTile {
     int inner0;           // the first inner token
     OffsetRange offsets;  // of the pairs that exist, and of those beside them at both ends
     RowRange rows;        // that its pairs reach
-    bool is_complete;     // all 64 inner tokens exist
 };
 
 /// The tiles of a block.  Around queries rows fall along the inner tokens, around keys they rise.
@@ -106,6 +105,8 @@ public:
     constexpr int inners() const { return inners_; }
     constexpr int outers() const { return outers_; }
     constexpr bool exists(int outer) const { return outer0_ + outer < outers_; }
+    /// All 64 inner tokens of a tile exist.
+    constexpr bool is_complete(const BackwardTile& tile) const { return tile.inner0 + kInner <= inners_; }
     constexpr bool positions() const { return side_.outer_rows() || side_.inner_rows(); }
     constexpr const SlotLine& line() const { return side_.forward().line; }
 
@@ -132,7 +133,7 @@ public:
         const OffsetRange offsets = side_.offsets(outer0_, inner0, tile_outer, kInner, sample_);
         // Of the last outer token with the inner token before, and of the first one with the inner token behind.
         const int before = inner0 > 0, behind = inner0 + kInner < inners_;
-        BackwardTile tile{inner0, offsets, {0, 1}, inner0 + kInner <= inners_};
+        BackwardTile tile{inner0, offsets, {0, 1}};
         (around_keys ? tile.offsets.first : tile.offsets.last) += around_keys ? -before : before;
         (around_keys ? tile.offsets.last : tile.offsets.first) += around_keys ? behind : -behind;
         // Where outer tokens are missing, places of theirs have the row of the pair before.

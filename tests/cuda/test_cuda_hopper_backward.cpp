@@ -16,7 +16,7 @@ namespace {
 template <class Scalar, int width, int tile_outer, bool around_keys>
 void run_hopper_side(const cuda::BackwardArguments<Scalar>& args) {
     using Block = EmulatedHopper<cuda::HopperBackwardLane<width, around_keys>>;
-    using Kernel = cuda::HopperBackward<Scalar, width, tile_outer, around_keys, true, Block>;
+    using Kernel = cuda::HopperBackward<Scalar, width, tile_outer, around_keys, Block>;
     const cuda::BackwardSide<Scalar, around_keys> side{args};
     const auto maps = cuda::maps_of(args, width);
     const int outer = around_keys ? args.forward.keys : args.forward.queries,

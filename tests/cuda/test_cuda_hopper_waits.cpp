@@ -57,8 +57,8 @@ WarpsAtBarriers backward_warps(const cuda::BackwardArguments<Half>& args, int bl
     std::vector<BarrierSteps> steps;
     for (int warp = 0; warp < kWarps; ++warp) {
         Recorder recorder({true, warp == 0, warp / 4, kWarps, kWarps}, bytes);
-        cuda::HopperBackward<Half, 64, tile_outer, around_keys, true, Recorder>(recorder, args, maps, capacity, block,
-                                                                                0, sample)
+        cuda::HopperBackward<Half, 64, tile_outer, around_keys, Recorder>(recorder, args, maps, capacity, block, 0,
+                                                                          sample)
             .run();
         steps.push_back(recorder.steps());
     }

@@ -12,4 +12,7 @@ inline bool has_device() {
     return false;
 }
 
+/// Where the kernels for Hopper run.
+inline bool is_hopper() { return cuda::device_name().ends_with("compute capability 9.0"); }
+
 }  // namespace locus::test

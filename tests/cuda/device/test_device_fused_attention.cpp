@@ -21,12 +21,6 @@ using cuda::FusedPrecision;
 
 namespace {
 
-/// By name, as a user would know.
-bool is_hopper() {
-    const std::string name = cuda::device_name();
-    return name.find("H100") != std::string::npos || name.find("H200") != std::string::npos;
-}
-
 float rounded(float x, FusedPrecision precision) {
     switch (precision) {
         case FusedPrecision::f16:

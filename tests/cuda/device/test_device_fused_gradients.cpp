@@ -10,6 +10,7 @@
 
 namespace locus::test::test_device_fused_gradients {
 
+using cuda::FusedPath;
 using cuda::FusedPrecision;
 
 namespace {
@@ -93,13 +94,16 @@ HeadProblem problem_of(const BackwardCase& one, const Given<Scalar>& all, Index 
 }
 
 template <class Scalar>
-void check_on_device(const BackwardCase& one, Index width) {
-    INFO(one.text() << ", d " << width << ", precision " << static_cast<int>(kPrecision<Scalar>));
+void check_on_device(const BackwardCase& one, Index width, FusedPath path = FusedPath::fastest) {
+    INFO(one.text() << ", d " << width << ", precision " << static_cast<int>(kPrecision<Scalar>) << ", kernels "
+                    << static_cast<int>(path));
     const auto all = given<Scalar>(one, width);
     const RelativeBuckets buckets = one.buckets(one.queries, one.keys);
     const auto forward = cuda::fused_attention(all.input, buckets, kPrecision<Scalar>);
-    const auto once = cuda::fused_attention_backward(all.input, forward, all.d_context, buckets, kPrecision<Scalar>),
-               again = cuda::fused_attention_backward(all.input, forward, all.d_context, buckets, kPrecision<Scalar>);
+    const auto gradients = [&] {
+        return cuda::fused_attention_backward(all.input, forward, all.d_context, buckets, kPrecision<Scalar>, path);
+    };
+    const cuda::FusedGradients once = gradients(), again = gradients();
     CHECK((once.q.values() == again.q.values() && once.k.values() == again.k.values()));
     CHECK((once.v.values() == again.v.values() && once.k_r.values() == again.k_r.values() &&
            once.q_r.values() == again.q_r.values()));
@@ -150,6 +154,24 @@ TEMPLATE_TEST_CASE("cuda: fused attention's gradients equal the CPU's, and are t
     BackwardCase skips{300, 300, 256, true};  // leaves rows out
     skips.max_position = skips.span;
     check_on_device<TestType>(skips, 64);
+}
+
+TEMPLATE_TEST_CASE("cuda: the backward kernels by name give the CPU's gradients", "[cuda][fused][backward][hopper]",
+                   cuda::Half, cuda::Bfloat16) {
+    if (!has_device()) return;
+    for (const FusedPath path : {FusedPath::portable, FusedPath::tensor_cores, FusedPath::hopper}) {
+        if (path == FusedPath::hopper && !is_hopper()) {
+            std::cout << "skipped: the Hopper kernels, for the device is none" << std::endl;
+            continue;
+        }
+        for (const Index length : {1, 33, 64, 129, 300, 1025}) {
+            check_on_device<TestType>({length, length, 32, true}, 64, path);
+            check_on_device<TestType>({length, length, 32, false, true, true, true, 0.1f}, 64, path);
+        }
+        check_on_device<TestType>({300, 300, 32, true, true, false}, 64, path);
+        check_on_device<TestType>({300, 300, 32, true, false, true, false, 0.25f}, 64, path);
+        check_on_device<TestType>({200, 200, 32, true, true, true, false, 0.1f, {5, 0, 64, 200, 1}}, 64, path);
+    }
 }
 
 TEMPLATE_TEST_CASE("cuda: fused attention's gradients of packed samples, and with dropout", "[cuda][fused][backward]",
