@@ -1,0 +1,94 @@
+#include "core/conformance/mistakes/relative_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/conformance/formulas/transformer_xl.h"
+
+namespace locus::conformance {
+
+namespace {
+
+RelativeDistances relative_distances(const Replay& at, bool reversed) {
+    RelativeDistances made{{}, 0, reversed};
+    Index clamp = 0;
+    if (at.family() == Family::transformer_xl && !reversed) {
+        clamp = at.transformer_xl().clamp_len;
+        made.distances = transformer_xl_distances(keys_of(at), 0);
+    } else {
+        const XlnetConfig& config = at.xlnet();
+        if (reversed && !config.bi_data) throw NotEnough{"reversed text"};
+        clamp = config.clamp_len;
+        made.distances = xlnet_distances(queries_of(at), keys_of(at), config.direction, 0, reversed);
+    }
+    made.clamp = static_cast<double>(std::max<Index>(clamp, 0));
+    return made;
+}
+
+Index width_of(const Replay& at) {
+    return at.family() == Family::transformer_xl ? at.transformer_xl().d_model : at.xlnet().d_model;
+}
+
+/// Sinusoids of distances that clamp_len has cut in another way.
+std::vector<Formula> clamped_by(std::function<std::vector<double>(const RelativeDistances&)> cut) {
+    return relative_rows_by([cut](const RelativeDistances& of, Index width) {
+        if (of.clamp == 0) throw NotEnough{"a clamp_len"};
+        return sinusoidal_rows<double>(cut(of), width, SinusoidLayout::concatenated);
+    });
+}
+
+}  // namespace
+
+std::vector<double> RelativeDistances::cut(double least, double most) const {
+    std::vector<double> all = distances;
+    if (clamp > 0)
+        for (double& distance : all) distance = std::clamp(distance, least, most);
+    return all;
+}
+
+std::vector<Formula> relative_rows_by(std::function<Matrix<double>(const RelativeDistances&, Index width)> rows) {
+    const auto formula = [&](const char* stem, bool reversed) {
+        return Formula{stem, {}, [=](const Replay& at) {
+                           const Matrix<double> made = rows(relative_distances(at, reversed), width_of(at));
+                           return as_tensor<double>({made.rows(), made.cols()}, made);
+                       }};
+    };
+    return {formula("/positions.r", false), formula("/positions.r_backward", true)};
+}
+
+std::vector<Formula> relative_rows_with(std::function<std::vector<double>(Index width)> frequencies) {
+    return relative_rows_by([frequencies](const RelativeDistances& of, Index width) {
+        const std::vector<double> cut = of.cut(), theta = frequencies(width);
+        const auto half = static_cast<Index>(theta.size());
+        Matrix<double> rows(static_cast<Index>(cut.size()), 2 * half);
+        for (Index n = 0; n < rows.rows(); ++n)
+            for (Index t = 0; t < half; ++t) {
+                const double angle = cut[static_cast<std::size_t>(n)] * theta[static_cast<std::size_t>(t)];
+                rows(n, t) = std::sin(angle);
+                rows(n, half + t) = std::cos(angle);
+            }
+        return rows;
+    });
+}
+
+std::vector<Variant> other_clamps() {
+    const double infinity = std::numeric_limits<double>::infinity();
+    return {
+        {"clamp_len is not followed", clamped_by([](const auto& of) { return of.distances; })},
+        {"clamp_len cuts one too far", clamped_by([](const auto& of) { return of.cut(-of.clamp - 1, of.clamp + 1); })},
+        {"clamp_len cuts one too near", clamped_by([](const auto& of) { return of.cut(-of.clamp + 1, of.clamp - 1); })},
+        {"clamp_len cuts keys before the query alone", clamped_by([infinity](const auto& of) {
+             return of.reversed ? of.cut(-of.clamp, infinity) : of.cut(-infinity, of.clamp);
+         })},
+        {"clamp_len cuts keys behind the query alone", clamped_by([infinity](const auto& of) {
+             return of.reversed ? of.cut(-infinity, of.clamp) : of.cut(-of.clamp, infinity);
+         })},
+        {"distances beyond clamp_len begin again at 0", clamped_by([](const auto& of) {
+             std::vector<double> all = of.distances;
+             for (double& distance : all) distance = std::fmod(distance, of.clamp);
+             return all;
+         })}};
+}
+
+}  // namespace locus::conformance

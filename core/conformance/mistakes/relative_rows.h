@@ -1,0 +1,32 @@
+#pragma once
+// Other rows of relative positions than the right ones, of Transformer-XL and XLNet: what several mistakes put in the
+// place of positions.r.
+#include <functional>
+#include <vector>
+
+#include "core/conformance/mistakes/catalogue.h"
+
+namespace locus::conformance {
+
+/// The distances of the rows as they are before clamp_len cuts them; clamp: 0 where nothing does.  reversed: of text
+/// that is read backwards (bi_data), every sign changed.
+struct RelativeDistances {
+    std::vector<double> distances;
+    double clamp = 0;
+    bool reversed = false;
+
+    /// Each cut to least ... most, where there is a clamp.
+    std::vector<double> cut(double least, double most) const;
+    std::vector<double> cut() const { return cut(-clamp, clamp); }
+};
+
+/// positions.r and positions.r_backward [R,D], of distances and the width D.
+std::vector<Formula> relative_rows_by(std::function<Matrix<double>(const RelativeDistances&, Index width)> rows);
+
+/// The same as [sin | cos] of these distances times these frequencies, D/2 of them for the width D.
+std::vector<Formula> relative_rows_with(std::function<std::vector<double>(Index width)> frequencies);
+
+/// Ways to misread clamp_len, for mistake 65.
+std::vector<Variant> other_clamps();
+
+}  // namespace locus::conformance
