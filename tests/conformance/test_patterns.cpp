@@ -223,6 +223,13 @@ TEST_CASE("pattern: another mask, by the zeros of the probabilities", "[kit]") {
           "another mask: 216 pairs are" + hidden + " (pairs with i > j), and all 216 pairs are" + shown + rest);
     CHECK(with(bidirectional, both(bidirectional, causal), 2) ==
           "another mask: 153 pairs are" + hidden + " (pairs with i < j); other values are wrong too");
+    // Zeros of bd beside other wrong values come from a shift, not from a mask.
+    const Tensor<double> terms = random_tensor({2, 3, 9, 9}, 7);
+    Tensor<double> hidden_terms = terms, shifted = terms;
+    for (Index n = 0; n < terms.size(); n += 4) hidden_terms[n] = 0;
+    for (Index n = 0; n < terms.size(); ++n) shifted[n] = n % 4 == 0 ? 0 : terms[n] + 1;
+    CHECK_THAT(said("layer.0.bd", terms, hidden_terms), Catch::StartsWith("another mask: 122 pairs are" + hidden));
+    CHECK_THAT(said("layer.0.bd", terms, shifted), !Catch::Contains("mask"));
     // With a memory of 4 keys before 9 queries, a window of 3 keys.
     Tensor<double> scores = random_tensor({1, 2, 9, 13}, 5), wide(scores.shape()), narrow(scores.shape());
     for (Index row = 0; row < 18; ++row)

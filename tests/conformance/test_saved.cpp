@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -237,6 +238,32 @@ TEST_CASE("saved: a stage that the port goes on with is a mistake", "[kit][saved
     REQUIRE(report.all);
     CHECK(report.diagnosis->named);
     for (const WrongStage& stage : report.all->stages) CHECK(stage.saved.empty());
+}
+
+TEST_CASE("saved: scores after the mask are told from wrong ones", "[kit][saved]") {
+    const SavedStage one =
+        GENERATE(values<SavedStage>({{Family::deberta, "ms_deberta_v3_emd", "layer.0.scores"},
+                                     {Family::transformer_xl, "txl_basic", "segment.0.layer.0.scores"},
+                                     {Family::xlnet, "hf_xlnet_bi", "layer.0.scores"}}));
+    const Range& range = several_range(one.family, one.where);
+    const std::string probs_name = one.stage.substr(0, one.stage.rfind('.')) + ".probs";
+    const auto probs = std::get<Tensor<double>>(range.sharp.at(probs_name).values);
+    const auto said = [&](double filled, double added, bool everywhere = false) {
+        const CaseReport report = judged(range, with_saved(range.sharp, one.stage, [&](Tensor<double> scores) {
+                                             for (Index n = 0; n < scores.size(); ++n)
+                                                 if (probs[n] == 0 || (everywhere && n == 0))
+                                                     scores[n] = added != 0 ? scores[n] + added : filled;
+                                             return scores;
+                                         }));
+        return report.all->stages.front().saved;
+    };
+    const double infinity = std::numeric_limits<double>::infinity();
+    CHECK_THAT(said(-1e30, 0),
+               Catch::StartsWith("saved after the mask: ") && Catch::Contains(" hold -1e+30, the others"));
+    CHECK_THAT(said(-infinity, 0), Catch::Contains(" hold -inf, the others are right"));
+    CHECK_THAT(said(0, -10000), Catch::Contains(" are 1e+04 too low, the others are right"));
+    CHECK_THAT(said(0, -10), !Catch::StartsWith("saved after"));          // too little to be a mask
+    CHECK_THAT(said(-1e30, 0, true), !Catch::StartsWith("saved after"));  // a visible pair, too
 }
 
 }  // namespace locus::test::test_saved

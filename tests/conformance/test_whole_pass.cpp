@@ -8,6 +8,7 @@
 #include "core/conformance/diagnosis/mistaken_pass.h"
 #include "core/conformance/diagnosis/whole_pass.h"
 #include "core/conformance/kit/first_divergence.h"
+#include "core/conformance/kit/pair.h"
 #include "tests/conformance/toy/injected_mistakes.h"
 #include "tests/conformance/toy/mutation.h"
 #include "tests/conformance/toy/recorded_ranges.h"
@@ -188,6 +189,44 @@ TEST_CASE("whole pass: what is no number in a prediction excuses nothing", "[kit
         } catch (const NotEnough&) {  // not with this input
         }
     CHECK(seen > 0);
+}
+
+TEST_CASE("whole pass: stages that the reference lacks are compared with the model's own", "[kit]") {
+    const Range& range = recorded("hf_txl_word_clusters");  // whose recorded trace holds few stages
+    const RightPass right = RightPass::of(range.model, range.segments, Dialect::hf);
+    const Trace port = mistaken_pass(right, mistake_of(68).variants.front()).trace;  // u and v exchanged
+    TracePair pair{range.recorded, port};
+    pair.model = range.model;
+    pair.segments = range.segments;
+    const std::string ac = "segment.0.layer.0.ac";
+    REQUIRE_FALSE(range.recorded.find(ac));
+    CaseReport report = judge_pair(pair);
+    INFO(pair_text(report));
+    CHECK(report.filled > range.recorded.names().size());
+    REQUIRE(report.first);
+    CHECK(report.first->name == ac);
+    REQUIRE(report.diagnosis->named);
+    CHECK(report.diagnosis->named->mistake == 68);
+    CHECK_THAT(pair_text(report), Catch::Contains(" stages that the reference does not hold are compared with what "
+                                                  "Locus computes, whose other stages are the reference's\n"));
+    // Without the inputs nobody knows what they would be, and no stage that is right is blamed.
+    pair.segments.clear();
+    report = judge_pair(pair);
+    CHECK(report.filled == 0);
+    CHECK_THAT(report.diagnosis->pattern,
+               Catch::Contains("so the mistake lies in what it is made of, such as segment.0.layer.0.") &&
+                   Catch::EndsWith(", which the reference does not hold"));
+    // A reference of another model is not filled.
+    Trace other;
+    for (const Stage& stage : range.recorded.stages()) {
+        Stage moved = stage;
+        if (auto* values = std::get_if<Tensor<double>>(&moved.values))
+            for (Index n = 0; n < values->size(); ++n) (*values)[n] += 0.5;
+        other.add(moved);
+    }
+    pair.reference = other;
+    pair.segments = range.segments;
+    CHECK(judge_pair(pair).filled == 0);
 }
 
 }  // namespace locus::test::test_whole_pass

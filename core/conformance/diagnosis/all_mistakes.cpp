@@ -188,10 +188,12 @@ public:
     bool judge_first(const StageVerdict& verdict) {
         WrongStage stage{verdict.name, diagnose(evidence_, seen_, verdict), {}, "", ""};
         const Tensor<double> right = widened(*evidence_.reference.at(verdict.name));
-        const auto saved = saved_otherwise(own_, seen_, verdict, right, made_of_);
+        const auto masked = saved_after_mask(evidence_, verdict, right);
+        const auto saved = masked ? masked : saved_otherwise(own_, seen_, verdict, right, made_of_);
         own_.shared = std::make_shared<SharedWork>();
         if (saved) {
             stage.saved = *saved;
+            if (masked) stage.diagnosis.pattern = *masked;
             add_saved(std::move(stage), right);
             return false;
         }
@@ -313,11 +315,12 @@ private:
         const Tensor<double> right = computed(verdict, assumed);
         const Comparison seen = seen_at(verdict.name);
         const Judge judge(own_, seen, verdict, assumed);
-        auto saved = saved_otherwise(own_, seen_, verdict, right, made_of_);
+        const auto masked = saved_after_mask(evidence_, verdict, right);
+        auto saved = masked ? masked : saved_otherwise(own_, seen_, verdict, right, made_of_);
         if (!saved && repeats(judge, verdict, *leaves)) return;
         WrongStage stage{verdict.name, diagnose(own_, seen, verdict, assumed), {}, "", ""};
         if (saved) {
-            stage.diagnosis.pattern = pattern_beside(verdict, right);
+            stage.diagnosis.pattern = masked ? *masked : pattern_beside(verdict, right);
         } else if (!stage.diagnosis.named) {
             const auto axes = beside(verdict, right, other_axes);
             if (axes && !goes_on_with_saved(own_, seen_, verdict, right, made_of_))

@@ -16,6 +16,7 @@ namespace {
 /// What a stage is directly made of.
 struct Inputs {
     bool are_reported = false;            // all that the reference has
+    std::string not_compared = {};        // one that the candidate reports and the reference has not
     const StageVerdict* worst = nullptr;  // uses most of what it may differ; nullptr if all are exact
 };
 
@@ -27,6 +28,7 @@ Inputs inputs_of(const Evidence& evidence, const Comparison& comparison, const s
     for (std::size_t n = 0; n < made_of.size(); ++n) {
         const std::string input = made_of[n], name = here.full_name(input);
         if (!evidence.reference.has(name)) {
+            if (evidence.candidate.has(name)) inputs.not_compared = name;
             // No stage, as the mask; or one that this model has not, as output_before_conv without a convolution:
             // then what that is made of within the layer.
             if (!input.starts_with('/'))
@@ -51,12 +53,17 @@ std::string where_it_began(const Evidence& evidence, const Comparison& compariso
     constexpr double kSeen = 0.1, kNothing = 0.01;  // of what it may differ
     Inputs inputs = inputs_of(evidence, comparison, stage);
     if (!inputs.are_reported) return "so the mistake lies in a stage that it does not report";
+    const auto not_compared = [](const std::string& name) {
+        return "so the mistake lies in what it is made of, such as " + name + ", which the reference does not hold";
+    };
+    if (!inputs.not_compared.empty()) return not_compared(inputs.not_compared);
     const StageVerdict* first = inputs.worst;
     if (!first || first->share() < kNothing)
         return "and what it is made of is right to a hundredth of what it may be off: the rest is rounding of this "
                "step";
     for (std::size_t steps = comparison.stages.size(); steps > 0; --steps) {
         inputs = inputs_of(evidence, comparison, first->name);
+        if (!inputs.not_compared.empty()) return not_compared(inputs.not_compared);
         if (!inputs.worst || inputs.worst->share() < kSeen) break;
         first = inputs.worst;
     }

@@ -104,11 +104,13 @@ std::optional<std::string> pattern_of_mask(const Compared& at, const std::string
     bool any = false;
     for (Index n = 0; n < at.right.size() && !any; ++n) any = differs(n);
     if (!any) return std::nullopt;
+    const bool others = others_are_right(at, probabilities);
+    if (!probabilities && !others) return std::nullopt;  // zeros that come from a shift
     std::string sentence = "another mask: ";
     if (masks.hidden.count) sentence += sentence_of(masks.hidden, "hidden that should be visible", at, input);
     if (masks.hidden.count && masks.visible.count) sentence += ", and ";
     if (masks.visible.count) sentence += sentence_of(masks.visible, "visible that should be hidden", at, input);
-    if (!others_are_right(at, probabilities)) return sentence + "; other values are wrong too";
+    if (!others) return sentence + "; other values are wrong too";
     return sentence +
            (probabilities ? "; the others are right but for the sum of their row" : "; the others are right");
 }

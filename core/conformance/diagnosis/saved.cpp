@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <numeric>
 #include <set>
 
@@ -171,6 +172,37 @@ std::optional<std::string> other_axes(const Evidence& evidence, const StageVerdi
                expected + " = " + to_string(right.shape());
     } while (std::next_permutation(order.begin(), order.end()));
     return std::nullopt;
+}
+
+std::optional<std::string> saved_after_mask(const Evidence& evidence, const StageVerdict& verdict,
+                                            const Tensor<double>& right) {
+    constexpr double kFarBelow = 1000;  // no score is so far from another one
+    const auto [scope, stem] = scope_and_stem(verdict.name);
+    const std::string probs_name = Replay(evidence, scope).full_name("probs");
+    if (!stem.starts_with("scores") || !evidence.reference.has(probs_name)) return std::nullopt;
+    const Tensor<double> found = widened(*evidence.candidate.at(verdict.name)),
+                         probs = widened(*evidence.reference.at(probs_name));
+    if (found.shape() != right.shape() || probs.shape() != right.shape()) return std::nullopt;
+    const double allowed = allowed_of(verdict, right);
+    Index hidden = 0;
+    double first = 0, lower = 0;  // what the first hidden pair holds, and how far below the right score that is
+    bool alike = true;
+    for (Index n = 0; n < found.size(); ++n) {
+        if (std::abs(found[n] - right[n]) <= allowed) continue;
+        if (!(found[n] <= right[n] - kFarBelow) || probs[n] != 0) return std::nullopt;
+        if (hidden++ == 0) {
+            first = found[n];
+            lower = right[n] - found[n];
+        }
+        alike = alike && found[n] == first;
+    }
+    if (hidden == 0) return std::nullopt;
+    char rounded[32];
+    std::snprintf(rounded, sizeof rounded, "%.4g", lower);  // the port's own scores are in it
+    return "saved after the mask: " + std::to_string(hidden) + (hidden == 1 ? " hidden pair " : " hidden pairs ") +
+           (alike ? (hidden == 1 ? "holds " : "hold ") + format_number(first)
+                  : std::string(hidden == 1 ? "is " : "are ") + rounded + " too low") +
+           ", the others are right; save the scores before the mask";
 }
 
 std::optional<std::string> another_stage(const Evidence& evidence, const StageVerdict& verdict) {

@@ -29,6 +29,12 @@ TraceView with_values(const TraceView& candidate, const std::string& stage, cons
 /// and "the right numbers in the right order, but of shape [4, 8]: ..."; nothing where they are other numbers.
 std::optional<std::string> other_axes(const Evidence& evidence, const StageVerdict& verdict);
 
+/// "saved after the mask: 36 hidden pairs hold -1e+30, ..." for scores that are right where a pair is visible and far
+/// below where it is hidden, as the reference's probabilities show it; nothing where they are not, and of other stages.
+/// right: the scores as they should be.
+std::optional<std::string> saved_after_mask(const Evidence& evidence, const StageVerdict& verdict,
+                                            const Tensor<double>& right);
+
 /// "it holds the numbers of layer.0.k": a stage of the reference that has the values which were found; nothing where
 /// there is none. Stages of one value, or of the same value everywhere, are not compared.
 std::optional<std::string> another_stage(const Evidence& evidence, const StageVerdict& verdict);

@@ -49,6 +49,22 @@ std::optional<RightPass> right_pass(const Evidence& evidence) {
     return std::nullopt;
 }
 
+Index tokens_of(const std::vector<ModelInput>& segments) {
+    Index tokens = 0;
+    for (const ModelInput& segment : segments) tokens += segment.tokens.size();
+    return tokens;
+}
+
+/// So many tokens may take so much work, of which each takes that of one.
+Index most_tokens(double work, double of_one) {
+    return static_cast<Index>(std::min<double>(work / of_one, kMostTokens));
+}
+
+/// Of a text of which the right pass is computed, to see whether other passes would say anything.
+Index most_tokens_of_right_pass(const Evidence& evidence) {
+    return most_tokens(kShareOfOne * evidence.most_work, multiplications(*evidence.model->source, true));
+}
+
 /// The stages up to the last one of these names.
 Trace up_to(const Trace& trace, const std::vector<std::string>& names) {
     std::size_t count = 0, end = 0;
@@ -218,12 +234,7 @@ std::optional<WholePass> found_among(const Passes& passes, const std::vector<Pas
 WholePassSearch whole_pass_behind(const Evidence& evidence, const Comparison& comparison, const StageVerdict& first) {
     if (!evidence.model || evidence.segments.empty()) return {};
     if (first.worst < 0 && !first.reason.starts_with("shape")) return {};
-    Index tokens = 0;
-    for (const ModelInput& segment : evidence.segments) tokens += segment.tokens.size();
-    // The right pass alone says whether the others would say anything.
-    const double right_pass_of_one = multiplications(*evidence.model->source, true);
-    const auto most_tokens = [&](double work) { return static_cast<Index>(std::min<double>(work, kMostTokens)); };
-    const Index most_right = most_tokens(kShareOfOne * evidence.most_work / right_pass_of_one);
+    const Index tokens = tokens_of(evidence.segments), most_right = most_tokens_of_right_pass(evidence);
     if (tokens > most_right) {
         std::vector<std::string> stages = evidence.reference.names();
         std::stable_sort(stages.begin(), stages.end(), stage_comes_before);
@@ -235,9 +246,31 @@ WholePassSearch whole_pass_behind(const Evidence& evidence, const Comparison& co
     const std::vector<OpenHypothesis> open = ways_of(evidence.model->family);
     const Passes passes(evidence, comparison, first, std::move(*right));
     const double of_one = multiplications(*evidence.model->source, passes.gives_words()) * passes.share();
-    const Index most = most_tokens(evidence.most_work / (of_one * static_cast<double>(open.size())));
+    const Index most = most_tokens(evidence.most_work, of_one * static_cast<double>(open.size()));
     if (tokens > most) return {std::nullopt, most};
     return {found_among(passes, passes.of(open)), 0};
+}
+
+std::optional<TraceView> filled_reference(const Evidence& evidence) {
+    const auto is_lacking = [&](const std::string& name) {
+        return evidence.candidate.has(name) && !evidence.reference.has(name);
+    };
+    const std::vector<std::string> reported = evidence.candidate.names(), own = evidence.reference.names();
+    if (std::none_of(reported.begin(), reported.end(), is_lacking)) return std::nullopt;
+    if (!evidence.model || evidence.segments.empty() ||
+        tokens_of(evidence.segments) > most_tokens_of_right_pass(evidence))
+        return std::nullopt;
+    std::optional<RightPass> right = right_pass(evidence);
+    if (!right) return std::nullopt;
+    std::vector<StageHeading> headings;
+    for (const std::string& name : own) headings.push_back({name, *evidence.reference.shape_of(name)});
+    for (const Stage& stage : right->trace.stages())
+        if (is_lacking(stage.name)) headings.push_back({stage.name, stage.shape()});
+    if (headings.size() == own.size()) return std::nullopt;
+    const auto computed = std::make_shared<const Trace>(std::move(right->trace));
+    return TraceView(headings, [headings, computed, count = own.size(), reference = evidence.reference](std::size_t n) {
+        return n < count ? *reference.at(headings[n].name) : computed->at(headings[n].name);
+    });
 }
 
 }  // namespace locus::conformance

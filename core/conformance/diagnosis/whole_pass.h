@@ -31,4 +31,10 @@ struct WholePassSearch {
 /// `first`: a failing verdict of the comparison.  Throws Cancelled as soon as evidence.stop says yes.
 WholePassSearch whole_pass_behind(const Evidence& evidence, const Comparison& comparison, const StageVerdict& first);
 
+/// The reference and, behind its own stages, those that it lacks and the candidate reports, as the model computes them:
+/// a mistake may show in them first, and by its name.
+/// Nothing where there are none, without model and inputs, where the right pass with these inputs is not the
+/// reference's, and where it would take more than a part of evidence.most_work.  Throws Cancelled.
+std::optional<TraceView> filled_reference(const Evidence& evidence);
+
 }  // namespace locus::conformance

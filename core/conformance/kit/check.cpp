@@ -11,6 +11,7 @@
 #include <set>
 
 #include "core/check.h"
+#include "core/conformance/diagnosis/whole_pass.h"
 #include "core/conformance/formulas/formulas.h"
 #include "core/conformance/kit/case.h"
 #include "core/conformance/kit/dump.h"
@@ -43,23 +44,53 @@ std::vector<std::string> tokens_of(const StageVerdict& verdict, const std::vecto
     return words;
 }
 
-void explain(CaseReport& report, const Kit& kit, const KitCase& one, const Trace& reference, const Dump& dump,
-             const StageVerdict& verdict, Dialect dialect, const CancelToken& stop) {
-    const Background background = background_of(kit, one, reference, dialect);
-    Evidence evidence{background.reference, dump.trace, background.model, background.segments};
+/// The case with the stages of a reference, which another dialect may have more or fewer of.
+KitCase with_stages_of(KitCase one, const TraceView& reference) {
+    if (one.stages == reference.names()) return one;
+    KitCase other = case_of(reference);
+    one.stages = std::move(other.stages);
+    one.depends = std::move(other.depends);
+    return one;
+}
+
+/// A case that fails: what is known of it, and its stages with those that the reference lacks, which are compared too.
+struct Failing {
+    Background background;
+    KitCase one;
+    Evidence evidence;  // its reference is the background's
+};
+
+std::unique_ptr<Failing> failing(CaseReport& report, const Kit& kit, const KitCase& one, const Trace& reference,
+                                 const Dump& dump, Dialect dialect, const CancelToken& stop) {
+    auto found = std::make_unique<Failing>(Failing{background_of(kit, one, reference, dialect), one, {}});
+    Evidence& evidence = found->evidence;
+    evidence = {reference, dump.trace, found->background.model, found->background.segments};
     evidence.family = family_named(one.family);
     evidence.formulas = formulas_of_kind(one.config);
     evidence.stored = stored_as(dump.trace, report.rounded_to, dump.stored);
     evidence.stop = stop;
-    report.all = diagnose_all(evidence, report.comparison, verdict, one.depends);
+    if (const std::optional<TraceView> filled = filled_reference(evidence)) {
+        for (const std::string& name : filled->names())
+            if (!found->background.reference.find(name)) found->background.reference.add(*filled->at(name));
+        found->one = with_stages_of(one, *filled);
+        report.filled = filled->names().size() - reference.names().size();
+        report.comparison = compare(*filled, dump.trace, std::nullopt, evidence.stored, {}, one.accuracy);
+    }
+    evidence.reference = found->background.reference;
+    return found;
+}
+
+void explain(CaseReport& report, const Failing& failing, const StageVerdict& verdict) {
+    const Evidence& evidence = failing.evidence;
+    report.all = diagnose_all(evidence, report.comparison, verdict, failing.one.depends);
     report.diagnosis = report.all->stages.front().diagnosis;
-    const Stage& expected = reference.at(verdict.name);
+    const auto expected = evidence.reference.at(verdict.name);
     ShownStage shown;
     shown.name = verdict.name;
-    shown.expected = widened(expected);
-    shown.found = widened(dump.trace.at(verdict.name));
-    shown.axes = expected.axes;
-    shown.tokens = tokens_of(verdict, expected.axes, background.segments);
+    shown.expected = widened(*expected);
+    shown.found = widened(*evidence.candidate.at(verdict.name));
+    shown.axes = expected->axes;
+    shown.tokens = tokens_of(verdict, expected->axes, evidence.segments);
     report.first = std::move(shown);
 }
 
@@ -68,15 +99,6 @@ const Waiver* waiver_for(const CheckOptions& options, const std::string& id, con
     for (const Waiver& waiver : options.waivers)
         if (waiver.id == id && waiver.stage == stage && waiver.expires >= options.today) return &waiver;
     return nullptr;
-}
-
-/// The case with the stages of a reference, which another dialect may have more or fewer of.
-KitCase with_stages_of(KitCase one, const Trace& reference) {
-    if (one.stages == reference.names()) return one;
-    KitCase other = case_of(reference);
-    one.stages = std::move(other.stages);
-    one.depends = std::move(other.depends);
-    return one;
 }
 
 CaseReport empty_report(const KitCase& one) {
@@ -137,19 +159,26 @@ CaseReport check_case(const Kit& kit, const KitCase& recorded, const Dump& dump,
     if (report.comparison.pass()) return report;
 
     report.verdict = Verdict::waived;
-    const StageVerdict* shown = nullptr;
+    std::string shown;
     for (const std::string& name : first_wrong(one, report.comparison)) {
         const Waiver* waiver = waiver_for(options, one.id, name);
         if (waiver && report.waiver.empty()) report.waiver = waiver->reason;
-        if (!waiver && report.verdict == Verdict::waived) shown = nullptr;
+        if (!waiver && report.verdict == Verdict::waived) shown.clear();
         if (!waiver) report.verdict = Verdict::fail;
-        if (!shown) shown = &verdict_of(report.comparison, name);
+        if (shown.empty()) shown = name;
     }
     if (report.verdict == Verdict::fail) report.waiver.clear();
-    LOCUS_CHECK(shown, "kit: case " + one.id + " fails in a circle of stages");
-    explain(report, kit, one, reference, dump, *shown, dialect, options.stop);
+    LOCUS_CHECK(!shown.empty(), "kit: case " + one.id + " fails in a circle of stages");
+    const auto known = failing(report, kit, one, reference, dump, dialect, options.stop);
+    if (report.filled > 0)  // a stage before it may show now
+        for (const std::string& name : first_wrong(known->one, report.comparison)) {
+            if (waiver_for(options, one.id, name)) continue;
+            shown = name;
+            break;
+        }
+    explain(report, *known, verdict_of(report.comparison, shown));
     if (report.all->stages.front().saved.empty())  // else more stages would say no more
-        report.would_narrow = would_narrow(one, report.comparison, shown->name);
+        report.would_narrow = would_narrow(known->one, report.comparison, shown);
     return report;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/conformance/diagnosis/whole_pass.h"
 #include "core/conformance/kit/dump.h"
 #include "core/conformance/kit/first_divergence.h"
 #include "core/io/input_file.h"
@@ -88,17 +89,22 @@ CaseReport judge_pair(const TracePair& pair, const std::function<void(const Case
         if (tell) tell(one);
         return one;
     }
-    const KitCase stages = case_of(pair.reference);
-    const StageVerdict* first = &first_of(stages, one.comparison);
-    const auto expected = pair.reference.at(first->name);
-    one.first =
-        ShownStage{first->name, widened(*expected), widened(*pair.candidate.at(first->name)), expected->axes, {}};
-    if (tell) tell(one);
     Evidence evidence{pair.reference, pair.candidate, pair.model, pair.segments};
     evidence.stored = stored;
     evidence.stop = pair.stop;
     evidence.most_work = kMostWork;
     evidence.passes_done = pair.passes_done;
+    if (const std::optional<TraceView> filled = filled_reference(evidence)) {
+        evidence.reference = *filled;
+        one.filled = filled->names().size() - pair.reference.names().size();
+        one.comparison = compare(*filled, pair.candidate, pair.fixed, stored, {}, pair.accuracy);
+    }
+    const KitCase stages = case_of(evidence.reference);
+    const StageVerdict* first = &first_of(stages, one.comparison);
+    const auto expected = evidence.reference.at(first->name);
+    one.first =
+        ShownStage{first->name, widened(*expected), widened(*pair.candidate.at(first->name)), expected->axes, {}};
+    if (tell) tell(one);
     one.all = diagnose_all(evidence, one.comparison, *first, stages.depends);
     one.all->doubt = doubt_of_reference(evidence, one.comparison, *first);
     Diagnosis& diagnosis = one.all->stages.front().diagnosis;
@@ -145,6 +151,7 @@ std::string pair_verdicts(const CaseReport& report, const std::optional<Toleranc
     if (!fixed) text += loose_text(comparison.loose(), comparison.stages.size());
     if (!comparison.missing.empty())
         text += std::to_string(comparison.missing.size()) + " stages of the reference not reported\n";
+    text += filled_text(report);
     if (!comparison.unexpected.empty()) text += unexpected_names(comparison);
     if (comparison.pass())
         return text + "pass: " + std::to_string(comparison.stages.size()) + " stages inside the tolerance\n";

@@ -33,6 +33,7 @@ struct CaseReport {
     Comparison comparison;
     std::string rounded_to;  // "BF16": what all numbers of the candidate are, although they were stored as more
     double accuracy = 0;     // of the reference, of a pair of files
+    std::size_t filled = 0;  // stages that the reference lacks and that were compared with the model's own pass
     std::optional<Diagnosis> diagnosis;     // of the first wrong stage
     std::optional<AllMistakes> all;         // of every stage that is wrong by itself, that one first
     std::string inputs;                     // where tokens and masks were found; empty where nobody passed or found any
@@ -92,6 +93,9 @@ std::string first_wrong_text(const CaseReport& report);
 std::string rounded_text(const CaseReport& report);
 /// A line that names the first of so many stages that are judged loosely; empty where there are none.
 std::string loose_text(const std::vector<std::string>& loose, std::size_t stages);
+
+/// One line that says how many stages are not the reference's own; empty where all are.
+std::string filled_text(const CaseReport& report);
 /// The other part: which mistakes are behind it, and what more a port could report.
 std::string explanation_text(const CaseReport& report);
 

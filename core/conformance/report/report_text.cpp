@@ -301,9 +301,17 @@ std::string loose_text(const std::vector<std::string>& loose, std::size_t stages
            ": rounding allows more than a tenth of the largest value there; more exact numbers say more\n";
 }
 
+std::string filled_text(const CaseReport& report) {
+    if (report.filled == 0) return "";
+    return std::to_string(report.filled) +
+           (report.filled == 1 ? " stage that the reference does not hold is compared"
+                               : " stages that the reference does not hold are compared") +
+           " with what Locus computes, whose other stages are the reference's\n";
+}
+
 std::string divergence_text(const CaseReport& report) {
     if (!report.refusal.empty()) return "  " + report.refusal + "\n";
-    return first_wrong_text(report) + explanation_text(report);
+    return (report.filled > 0 ? "  " + filled_text(report) : "") + first_wrong_text(report) + explanation_text(report);
 }
 
 std::string first_wrong_text(const CaseReport& report) {
