@@ -6,6 +6,7 @@
 #include "core/conformance/formulas/roformer.h"
 #include "core/conformance/formulas/transformer_xl.h"
 #include "core/conformance/mistakes/catalogue.h"
+#include "core/conformance/mistakes/relative_rows.h"
 #include "core/conformance/mistakes/rope_scaling.h"
 #include "core/positions/position_rows.h"
 
@@ -56,6 +57,9 @@ std::vector<Variant> bases() {
         all.push_back({"base " + std::to_string(static_cast<long>(base)),
                        angles_by([base](const Replay& at) { return inverse_frequencies(head_width(at), base); })});
     for (const auto& more : {fitted_bases(), bases_of_one_layer()}) all.insert(all.end(), more.begin(), more.end());
+    for (const double base : kOtherBases)
+        all.push_back({"relative sinusoids of base " + std::to_string(static_cast<long>(base)),
+                       relative_rows_with([base](Index width) { return inverse_frequencies(width, base); })});
     return all;
 }
 
@@ -66,8 +70,8 @@ Mistake mistake() {
             .betrays = "ln(theta_t) / ln(theta_1) is right, theta_1 is not; pair 0 is right",
             .evidence = "llama.cpp #18330",
             .lesson = "16",
-            .families = {Family::roformer},
-            .stems = {"/rotary.sin", "/rotary.cos"},
+            .families = {Family::roformer, Family::transformer_xl, Family::xlnet},
+            .stems = {"/rotary.sin", "/rotary.cos", "/positions.r"},
             .variants = bases()};
 }
 
@@ -86,6 +90,13 @@ std::vector<Variant> factors() {
                            return theta;
                        })});
     for (const Variant& more : fitted_factors()) all.push_back(more);
+    for (const double factor : {2.0, 0.5})
+        all.push_back({std::string("relative distances ") + (factor > 1 ? "divided by 2" : "times 2"),
+                       relative_rows_with([factor](Index width) {
+                           std::vector<double> theta = inverse_frequencies(width);
+                           for (double& angle : theta) angle /= factor;
+                           return theta;
+                       })});
     return all;
 }
 
@@ -96,8 +107,8 @@ Mistake mistake() {
             .betrays = "the angle of each pair is the right one times a factor, pair 0 too",
             .evidence = "mlx-vlm #1710",
             .lesson = "16",
-            .families = {Family::roformer},
-            .stems = {"/rotary.sin", "/rotary.cos"},
+            .families = {Family::roformer, Family::transformer_xl, Family::xlnet},
+            .stems = {"/rotary.sin", "/rotary.cos", "/positions.r"},
             .variants = factors()};
 }
 
@@ -214,26 +225,11 @@ Mistake mistake() {
 namespace positions_from_one {  // mistake 94
 
 /// Transformer-XL and XLNet: rows for distances that are all off by `more`; those of a text read backwards too.
-Formula other_distances(bool reversed, double more) {
-    return {reversed ? "/positions.r_backward" : "/positions.r", {}, [=](const Replay& at) {
-                std::vector<double> distances;
-                Index clamp = 0;
-                if (at.family() == Family::transformer_xl && !reversed) {
-                    clamp = at.transformer_xl().clamp_len;
-                    distances = transformer_xl_distances(keys_of(at), 0);
-                } else {
-                    const XlnetConfig& config = at.xlnet();
-                    if (reversed && !config.bi_data) throw NotEnough{"reversed text"};
-                    clamp = config.clamp_len;
-                    distances = xlnet_distances(queries_of(at), keys_of(at), config.direction, 0, reversed);
-                }
-                for (double& distance : distances) {
-                    distance += reversed ? -more : more;
-                    if (clamp > 0)
-                        distance = std::clamp(distance, -static_cast<double>(clamp), static_cast<double>(clamp));
-                }
-                return sinusoids_of(at, distances, SinusoidLayout::concatenated);
-            }};
+std::vector<Formula> other_distances(double more) {
+    return relative_rows_by([more](RelativeDistances of, Index width) {
+        for (double& distance : of.distances) distance += of.reversed ? -more : more;
+        return sinusoidal_rows<double>(of.cut(), width, SinusoidLayout::concatenated);
+    });
 }
 
 Mistake mistake() {
@@ -260,8 +256,8 @@ Mistake mistake() {
         .variants = {{"every token stands one place further on",
                       {{"/rotary.sin", {}, [table](const Replay& at) { return as_rows(table(at).sin); }},
                        {"/rotary.cos", {}, [table](const Replay& at) { return as_rows(table(at).cos); }}}},
-                     {"every distance is one too large", {other_distances(false, 1), other_distances(true, 1)}},
-                     {"every distance is one too small", {other_distances(false, -1), other_distances(true, -1)}}}};
+                     {"every distance is one too large", other_distances(1)},
+                     {"every distance is one too small", other_distances(-1)}}};
 }
 
 }  // namespace positions_from_one

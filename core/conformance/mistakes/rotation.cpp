@@ -4,6 +4,7 @@
 #include "core/conformance/formulas/formulas.h"
 #include "core/conformance/formulas/roformer.h"
 #include "core/conformance/mistakes/catalogue.h"
+#include "core/conformance/mistakes/relative_rows.h"
 
 namespace locus::conformance {
 
@@ -114,13 +115,21 @@ Mistake mistake() {
             .betrays = "q_rot[0] is not q[0]; rotary.sin[0] == 1",
             .evidence = "",
             .lesson = "15",
-            .families = {Family::roformer},
-            .stems = {"/rotary.sin", "/rotary.cos", "q_rot", "k_rot"},
+            .families = {Family::roformer, Family::transformer_xl, Family::xlnet},
+            .stems = {"/rotary.sin", "/rotary.cos", "q_rot", "k_rot", "/positions.r"},
             .variants = {{"in the table",
                           {{"/rotary.sin", {}, [](const Replay& at) { return at.right("/rotary.cos"); }},
                            {"/rotary.cos", {}, [](const Replay& at) { return at.right("/rotary.sin"); }}}},
                          {"where the table is read", rotations([](const auto& x, const auto& sin, const auto& cos) {
                               return rotated(x, cos, sin, RotaryLayout::interleaved);
+                          })},
+                         {"cosines before sines in the rows of positions",
+                          relative_rows_by([](const RelativeDistances& of, Index width) {
+                              const Matrix<double> right =
+                                  sinusoidal_rows<double>(of.cut(), width, SinusoidLayout::concatenated);
+                              Matrix<double> rows(right.rows(), right.cols());
+                              rows << right.rightCols(width / 2), right.leftCols(width / 2);
+                              return rows;
                           })}}};
 }
 
@@ -146,10 +155,24 @@ Mistake mistake() {
             .betrays = "the argument of q_rot / q per pair is m times another theta; pair 0 is right",
             .evidence = "",
             .lesson = "16",
-            .families = {Family::roformer},
-            .stems = {"/rotary.sin", "/rotary.cos"},
-            .variants = {{"theta from the model's width D", angles_by(from_width)},
-                         {"t counts channels instead of pairs", angles_by(every_second)}}};
+            .families = {Family::roformer, Family::transformer_xl, Family::xlnet},
+            .stems = {"/rotary.sin", "/rotary.cos", "/positions.r"},
+            .variants = {
+                {"theta from the model's width D", angles_by(from_width)},
+                {"t counts channels instead of pairs", angles_by(every_second)},
+                {"relative sinusoids: t counts channels instead of pairs", relative_rows_with([](Index width) {
+                     std::vector<double> theta = inverse_frequencies(width);
+                     for (double& angle : theta) angle *= angle;
+                     return theta;
+                 })},
+                {"relative sinusoids: 10000^(-t/(D/2 - 1)), as in tensor2tensor", relative_rows_with([](Index width) {
+                     const Index half = width / 2;
+                     if (half < 2) throw NotEnough{"two pairs of channels"};
+                     std::vector<double> theta;
+                     for (Index t = 0; t < half; ++t)
+                         theta.push_back(std::pow(10000.0, -static_cast<double>(t) / static_cast<double>(half - 1)));
+                     return theta;
+                 })}}};
 }
 
 }  // namespace other_frequencies

@@ -4,10 +4,11 @@
 #include "core/attention/relative.h"
 #include "core/conformance/formulas/transformer_xl.h"
 #include "core/conformance/mistakes/catalogue.h"
+#include "core/conformance/mistakes/relative_rows.h"
 
 namespace locus::conformance {
 
-namespace distances_ascending {  // mistake 65
+namespace other_distances {  // mistake 65
 
 Formula reversed(const std::string& stem) {
     return {stem, {}, [stem](const Replay& at) {
@@ -17,19 +18,26 @@ Formula reversed(const std::string& stem) {
             }};
 }
 
+std::vector<Variant> ways() {
+    std::vector<Variant> all = {
+        {"rising instead of falling", {reversed("/positions.r"), reversed("/positions.r_backward")}}};
+    for (Variant& clamped : other_clamps()) all.push_back(std::move(clamped));
+    return all;
+}
+
 Mistake mistake() {
     return {.number = 65,
-            .name = "rows of positions stand for rising instead of falling distances",
-            .symptom = "near and far are exchanged: a token looks at what is longest ago",
-            .betrays = "positions.r and r_k equal the right ones upside down",
+            .name = "rows of positions stand for other distances: rising instead of falling, or clamp_len is misread",
+            .symptom = "near and far are exchanged: a token looks at what is longest ago; or far keys differ",
+            .betrays = "positions.r and r_k equal the right ones upside down, or only rows beyond clamp_len are wrong",
             .evidence = "",
             .lesson = "25",
             .families = {Family::transformer_xl, Family::xlnet},
             .stems = {"/positions.r"},
-            .variants = {{"", {reversed("/positions.r"), reversed("/positions.r_backward")}}}};
+            .variants = ways()};
 }
 
-}  // namespace distances_ascending
+}  // namespace other_distances
 
 namespace shift_without_mask {  // mistake 66
 
@@ -60,7 +68,7 @@ Mistake mistake() {
     const Formula bd = {"bd", {"bd_raw", "query_tokens"}, as_the_trick_leaves_it};
     const Formula probs = {"probs", {"scores", "query_tokens"}, softmax_of_everything};
     return {.number = 66,
-            .name = "what the shift leaves in hidden cells is used",
+            .name = "the mask is not applied: hidden cells are used, with what the shift leaves in them",
             .symptom = "the future leaks, with values that belong to another row",
             .betrays =
                 "bd is right where the mask shows something; probs of hidden keys are above 0. "
@@ -390,7 +398,7 @@ Mistake mistake() {
 
 std::vector<Mistake> transformer_xl_mistakes() {
     return {
-        distances_ascending::mistake(),      // 65
+        other_distances::mistake(),          // 65
         shift_without_mask::mistake(),       // 66
         shift_by_another_offset::mistake(),  // 67
         u_and_v::mistake(),                  // 68

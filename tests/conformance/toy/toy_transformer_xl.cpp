@@ -5,16 +5,30 @@
 
 namespace locus::conformance::toy {
 
+namespace {
+
+/// Radians per distance of pair t of `half`.
+double frequency(Index t, Index half, const Injection& injected) {
+    const double base = injected.is(89, 4) ? 1000 : 10000, factor = injected.is(90, 3) ? 0.5 : 1;
+    double exponent = static_cast<double>(t) / static_cast<double>(half);
+    if (injected.is(61, 2)) exponent *= 2;
+    if (injected.is(61, 3)) exponent = static_cast<double>(t) / static_cast<double>(half - 1);
+    return factor * std::pow(base, -exponent);
+}
+
+}  // namespace
+
 template <class Scalar>
-Array<Scalar> sinusoids(const std::vector<Index>& distances, Index width, bool interleaved) {
+Array<Scalar> sinusoids(const std::vector<Index>& distances, Index width, const Injection& injected) {
     Array<Scalar> rows({static_cast<Index>(distances.size()), width});
     const Index half = width / 2;
+    const bool interleaved = injected.is(69), cosine_first = injected.is(60, 1);
     for (Index n = 0; n < rows.runs(); ++n)
         for (Index t = 0; t < half; ++t) {
-            const double angle = static_cast<double>(distances[static_cast<std::size_t>(n)]) *
-                                 std::pow(10000.0, -2.0 * static_cast<double>(t) / static_cast<double>(width));
-            rows(n, interleaved ? 2 * t : t) = static_cast<Scalar>(std::sin(angle));
-            rows(n, interleaved ? 2 * t + 1 : half + t) = static_cast<Scalar>(std::cos(angle));
+            const double angle =
+                static_cast<double>(distances[static_cast<std::size_t>(n)]) * frequency(t, half, injected);
+            rows(n, interleaved ? 2 * t : cosine_first ? half + t : t) = static_cast<Scalar>(std::sin(angle));
+            rows(n, interleaved ? 2 * t + 1 : cosine_first ? t : half + t) = static_cast<Scalar>(std::cos(angle));
         }
     return rows;
 }
@@ -53,8 +67,8 @@ std::string segment_name(std::size_t segment, std::size_t segments) {
     return segments > 1 ? "segment." + std::to_string(segment) + "." : "";
 }
 
-template Array<float> sinusoids<float>(const std::vector<Index>&, Index, bool);
-template Array<double> sinusoids<double>(const std::vector<Index>&, Index, bool);
+template Array<float> sinusoids<float>(const std::vector<Index>&, Index, const Injection&);
+template Array<double> sinusoids<double>(const std::vector<Index>&, Index, const Injection&);
 template Array<float> token_rows<float>(const Array<float>&, Index, Index);
 template Array<double> token_rows<double>(const Array<double>&, Index, Index);
 template Array<float> after<float>(const Array<float>&, const Array<float>&);
@@ -134,10 +148,11 @@ Array<Scalar> ToyTransformerXl<Scalar>::positions(Index keys) const {
     std::vector<Index> distances;
     for (Index t = 0; t < keys; ++t) {
         const Index off = injected().is(94, 1) ? 1 : injected().is(94, 2) ? -1 : 0;
-        const Index distance = injected().is(65) ? t : keys - 1 - t + off;
-        distances.push_back(config_.clamp_len > 0 ? std::min(distance, config_.clamp_len) : distance);
+        const Index distance = injected().is(65, 0) ? t : keys - 1 - t + off;
+        const Index most = config_.clamp_len + (injected().is(65, 2) ? 1 : 0);
+        distances.push_back(config_.clamp_len > 0 && !injected().is(65, 1) ? std::min(distance, most) : distance);
     }
-    return sinusoids<Scalar>(distances, config_.d_model, injected().is(69));
+    return sinusoids<Scalar>(distances, config_.d_model, injected());
 }
 
 template <class Scalar>

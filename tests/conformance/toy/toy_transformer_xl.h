@@ -7,9 +7,9 @@
 
 namespace locus::conformance::toy {
 
-/// One row per distance, [sin | cos] of distance * 10000^(-2t/width); interleaved: sin, cos, sin, cos, ...
+/// One row per distance, [sin | cos] of distance * 10000^(-2t/width), but for the mistakes of such rows.
 template <class Scalar>
-Array<Scalar> sinusoids(const std::vector<Index>& distances, Index width, bool interleaved);
+Array<Scalar> sinusoids(const std::vector<Index>& distances, Index width, const Injection& injected);
 
 /// Rows [first,last) of the tokens of x [B,T,D].
 template <class Scalar>

@@ -122,7 +122,7 @@ typename ToyXlnet<Scalar>::Streams ToyXlnet<Scalar>::start(const ModelInput& inp
     for (Index n = 0; n < x.g.runs(); ++n) {
         const Index token = plan.targets[static_cast<std::size_t>(n / targets)][static_cast<std::size_t>(n % targets)];
         const Index row = std::max<Index>(token, 0);
-        const A place = sinusoids<Scalar>({row}, width, false);
+        const A place = sinusoids<Scalar>({row}, width, Injection{});
         for (Index c = 0; c < width; ++c) {
             x.g.run(n)[c] = injected().is(74, 0) ? x.h(n / targets, row, c) : vector(0, 0, c);
             if (injected().is(74, 1)) x.g.run(n)[c] += place(0, c);
@@ -140,12 +140,13 @@ void ToyXlnet<Scalar>::make_positions(Index queries, Index keys, const std::stri
         for (Index distance = keys; distance >= last; --distance) {
             const Index off = injected().is(94, 1) ? 1 : injected().is(94, 2) ? -1 : 0;
             const Index signed_distance = sign * (distance + off);
-            distances.push_back(config_.clamp_len > 0
-                                    ? std::clamp(signed_distance, -config_.clamp_len, config_.clamp_len)
+            const Index most = config_.clamp_len + (injected().is(65, 2) ? 1 : 0);
+            distances.push_back(config_.clamp_len > 0 && !injected().is(65, 1)
+                                    ? std::clamp(signed_distance, -most, most)
                                     : signed_distance);
         }
-        if (injected().is(65)) std::reverse(distances.begin(), distances.end());
-        return sinusoids<Scalar>(distances, config_.d_model, injected().is(69));
+        if (injected().is(65, 0)) std::reverse(distances.begin(), distances.end());
+        return sinusoids<Scalar>(distances, config_.d_model, injected());
     };
     add(segment + "positions.r", r_ = rows(1));
     if (config_.bi_data) add(segment + "positions.r_backward", r_backward_ = rows(injected().is(77) ? 1 : -1));
