@@ -72,9 +72,15 @@ std::vector<Formula> relative_rows_with(std::function<std::vector<double>(Index 
     });
 }
 
-std::vector<Variant> other_clamps() {
+std::vector<Variant> other_signs_and_clamps() {
     const double infinity = std::numeric_limits<double>::infinity();
+    const auto negated = [](const RelativeDistances& of, Index width) {
+        std::vector<double> all = of.cut();
+        for (double& distance : all) distance = -distance;
+        return sinusoidal_rows<double>(all, width, SinusoidLayout::concatenated);
+    };
     return {
+        {"with the other sign, key minus query", relative_rows_by(negated)},
         {"clamp_len is not followed", clamped_by([](const auto& of) { return of.distances; })},
         {"clamp_len cuts one too far", clamped_by([](const auto& of) { return of.cut(-of.clamp - 1, of.clamp + 1); })},
         {"clamp_len cuts one too near", clamped_by([](const auto& of) { return of.cut(-of.clamp + 1, of.clamp - 1); })},

@@ -26,7 +26,7 @@ std::vector<Formula> relative_rows_by(std::function<Matrix<double>(const Relativ
 /// The same as [sin | cos] of these distances times these frequencies, D/2 of them for the width D.
 std::vector<Formula> relative_rows_with(std::function<std::vector<double>(Index width)> frequencies);
 
-/// Ways to misread clamp_len, for mistake 65.
-std::vector<Variant> other_clamps();
+/// Ways of mistake 65: i - j with the other sign, and clamp_len misread.
+std::vector<Variant> other_signs_and_clamps();
 
 }  // namespace locus::conformance

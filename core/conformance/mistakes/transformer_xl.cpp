@@ -21,13 +21,13 @@ Formula reversed(const std::string& stem) {
 std::vector<Variant> ways() {
     std::vector<Variant> all = {
         {"rising instead of falling", {reversed("/positions.r"), reversed("/positions.r_backward")}}};
-    for (Variant& clamped : other_clamps()) all.push_back(std::move(clamped));
+    for (Variant& other : other_signs_and_clamps()) all.push_back(std::move(other));
     return all;
 }
 
 Mistake mistake() {
     return {.number = 65,
-            .name = "rows of positions stand for other distances: rising instead of falling, or clamp_len is misread",
+            .name = "rows of positions stand for other distances: rising, of the other sign, or clamp_len is misread",
             .symptom = "near and far are exchanged: a token looks at what is longest ago; or far keys differ",
             .betrays = "positions.r and r_k equal the right ones upside down, or only rows beyond clamp_len are wrong",
             .evidence = "",

@@ -138,6 +138,7 @@ std::vector<InjectedMistake> other_family_mistakes() {
         {{65, 0}, {kT, kX}, "positions ascending", {"positions.r"}, ""},
         {{65, 1}, {kT, kX}, "clamp_len ignored", {"positions.r"}, ""},
         {{65, 2}, {kT, kX}, "clamp_len one too far", {"positions.r"}, ""},
+        {{65, 3}, {kT, kX}, "distances with the other sign", {"positions.r"}, ""},
         {{66, 0}, {kT}, "shift without mask", {"bd"}, ""},
         {{67, 0}, {kT, kX}, "the other family's shift", {"bd"}, ""},
         {{67, 1}, {kX}, "rows of the shift sliced before the second view", {"bd"}, ""},

@@ -25,8 +25,8 @@ Array<Scalar> sinusoids(const std::vector<Index>& distances, Index width, const 
     const bool interleaved = injected.is(69), cosine_first = injected.is(60, 1);
     for (Index n = 0; n < rows.runs(); ++n)
         for (Index t = 0; t < half; ++t) {
-            const double angle =
-                static_cast<double>(distances[static_cast<std::size_t>(n)]) * frequency(t, half, injected);
+            const double distance = static_cast<double>(distances[static_cast<std::size_t>(n)]),
+                         angle = (injected.is(65, 3) ? -distance : distance) * frequency(t, half, injected);
             rows(n, interleaved ? 2 * t : cosine_first ? half + t : t) = static_cast<Scalar>(std::sin(angle));
             rows(n, interleaved ? 2 * t + 1 : cosine_first ? t : half + t) = static_cast<Scalar>(std::cos(angle));
         }
