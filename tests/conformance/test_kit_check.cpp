@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 
+#include "core/conformance/diagnosis/mistaken_pass.h"
 #include "core/conformance/kit/case.h"
 #include "core/conformance/kit/dump.h"
 #include "core/conformance/kit/first_divergence.h"
@@ -337,6 +338,29 @@ TEST_CASE("kit check: frames of a program are a dump", "[kit]") {
     CHECK(refused(bytes + bytes).find("comes twice") != std::string::npos);
     CHECK(refused(std::string("layer.0.q\0F8\0001\0a", 16)).find("dtype \"F8\"") != std::string::npos);
     CHECK(refused(std::string("layer.0.q\0F32\0002x2\0", 18)).find("expected sizes like") != std::string::npos);
+}
+
+TEST_CASE("kit check: a mistake is found in a stage that the case does not hold", "[kit]") {
+    const KitCase& one = KitFixture::one("L3/hf_txl_word_clusters");
+    const RightPass right = RightPass::of(ModelFolder::open(one.model().string()),
+                                          segments_in(one.folder / "inputs.safetensors"), Dialect::hf);
+    const std::string ac = "segment.0.layer.0.ac", output = "segment.0.layer.0.output";
+    REQUIRE(std::find(one.stages.begin(), one.stages.end(), ac) == one.stages.end());
+    const Trace wrong = mistaken_pass(right, mistake_of(68).variants.front()).trace;
+    const CaseReport report = check_one(one.id, wrong);
+    INFO(divergence_text(report));
+    CHECK(report.verdict == Verdict::fail);
+    CHECK(report.filled > 0);
+    REQUIRE(report.first);
+    CHECK(report.first->name == ac);
+    REQUIRE(report.diagnosis->named);
+    CHECK(report.diagnosis->named->mistake == 68);
+    CHECK(check_one(one.id, right.trace).verdict == Verdict::pass);
+    // What is waived stays waived, although a stage before it shows now.
+    CheckOptions options;
+    options.today = "2026-11-21";
+    for (const std::string& stage : one.stages) options.waivers.push_back({one.id, stage, "reason", "2027-01-31"});
+    CHECK(check_one(one.id, wrong, options).verdict == Verdict::waived);
 }
 
 // A waiver covers what it names, as long as it says, and no longer than it is needed.

@@ -57,7 +57,7 @@ KitCase with_stages_of(KitCase one, const TraceView& reference) {
 struct Failing {
     Background background;
     KitCase one;
-    Evidence evidence;  // its reference is the background's
+    Evidence evidence;  // its reference is the background's: not to be moved
 };
 
 std::unique_ptr<Failing> failing(CaseReport& report, const Kit& kit, const KitCase& one, const Trace& reference,

@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "core/conformance/formulas/roformer.h"
-#include "core/conformance/formulas/transformer_xl.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/conformance/mistakes/relative_rows.h"
 #include "core/conformance/mistakes/rope_scaling.h"

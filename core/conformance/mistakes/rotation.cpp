@@ -144,8 +144,8 @@ Mistake mistake() {
         theta.resize(static_cast<std::size_t>(at.roformer().head_width() / 2));
         return theta;
     };
-    const auto every_second = [](const Replay& at) {
-        std::vector<double> theta = inverse_frequencies(at.roformer().head_width());
+    const auto of_channels = [](Index width) {
+        std::vector<double> theta = inverse_frequencies(width);
         for (double& angle : theta) angle *= angle;
         return theta;
     };
@@ -159,12 +159,9 @@ Mistake mistake() {
             .stems = {"/rotary.sin", "/rotary.cos", "/positions.r"},
             .variants = {
                 {"theta from the model's width D", angles_by(from_width)},
-                {"t counts channels instead of pairs", angles_by(every_second)},
-                {"relative sinusoids: t counts channels instead of pairs", relative_rows_with([](Index width) {
-                     std::vector<double> theta = inverse_frequencies(width);
-                     for (double& angle : theta) angle *= angle;
-                     return theta;
-                 })},
+                {"t counts channels instead of pairs",
+                 angles_by([of_channels](const Replay& at) { return of_channels(at.roformer().head_width()); })},
+                {"relative sinusoids: t counts channels instead of pairs", relative_rows_with(of_channels)},
                 {"relative sinusoids: 10000^(-t/(D/2 - 1)), as in tensor2tensor", relative_rows_with([](Index width) {
                      const Index half = width / 2;
                      if (half < 2) throw NotEnough{"two pairs of channels"};
