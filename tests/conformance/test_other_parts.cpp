@@ -120,6 +120,14 @@ TEST_CASE("other parts: one weight for another, and one that is left out", "[kit
           "it is made without " + norm + ".bias");
     CHECK(pattern_of(with_weights(range, same, {{norm + ".weight", 1}}), "layer.1.output") ==
           "it is made without " + norm + ".weight");
+    Tensor<double> gain = of(range, "layer.1.output");  // as if the gain were stored minus 1
+    const Norm<double> own = range.model->deberta->norm(norm);
+    for (Index n = 0; n < gain.size(); ++n) {
+        const Index c = n % own.weight.size();
+        gain[n] += (gain[n] - own.bias[c]) / own.weight[c];
+    }
+    CHECK(pattern_of(with_stage(range, "layer.1.output", gain, "layer.1.output"), "layer.1.output") ==
+          "it is made with 1 + " + norm + ".weight instead of " + norm + ".weight");
     const auto exchanged = [&](const std::string& name) {
         return name == norm + ".bias" ? norm + ".weight" : name == norm + ".weight" ? norm + ".bias" : name;
     };

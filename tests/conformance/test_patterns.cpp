@@ -7,6 +7,7 @@
 #include <random>
 
 #include "core/conformance/diagnosis/diagnosis.h"
+#include "core/conformance/diagnosis/patterns.h"
 #include "core/conformance/formulas/arithmetic.h"
 
 namespace locus::test::test_patterns {
@@ -69,6 +70,31 @@ Tensor<double> reordered(const Tensor<double>& right, std::size_t axis, const st
 }
 
 }  // namespace
+
+TEST_CASE("patterns: logits that went through a softmax, and a loss in bits", "[kit][patterns]") {
+    const Tensor<double> right = random_tensor({2, 5, 40});
+    Tensor<double> logarithms = right;
+    for (Index row = 0; row < 10; ++row)
+        logarithms.rows().row(row).array() -= std::log(right.rows().row(row).array().exp().sum());
+    CHECK(said("mlm.logits", right, logarithms) == "each row is the log-softmax of what it should be");
+    CHECK(said("mlm.logits", right, mapped(logarithms, [](double x) { return std::exp(x); })) ==
+          "each row is the softmax of what it should be");
+    const Tensor<double> losses = mapped(random_tensor({2, 5}), [](double x) { return 2 + x; });
+    const auto bits = [](double x) { return x / std::log(2.0); };
+    CHECK(said("lm.loss", losses, mapped(losses, bits)) ==
+          "every value is 1.4427 times what it should be: in bits instead of nats");
+}
+
+TEST_CASE("patterns: cells that hold 0 in both show nothing", "[kit][patterns]") {
+    // bd: what the mask hides is 0 in every port, so all that could be wrong is wrong.
+    Tensor<double> right = random_tensor({2, 3, 9, 9});
+    for (Index n = 0; n < right.size(); ++n)
+        if (n % 9 > n / 9 % 9) right[n] = 0;
+    const auto seen = [](Index, Index, Index i, Index j) { return j <= i; };
+    CHECK(said("layer.0.ac", right, noisy_where(right, seen)) == kNoPattern);
+    const auto in_one_head = [&](Index b, Index h, Index i, Index j) { return h == 1 && seen(b, h, i, j); };
+    CHECK(said("layer.0.ac", right, noisy_where(right, in_one_head)) == "only head 1 is wrong");
+}
 
 TEST_CASE("pattern: one factor, one sign, one offset", "[kit]") {
     const Tensor<double> right = random_tensor({2, 3, 5, 5});

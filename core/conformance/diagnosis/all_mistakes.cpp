@@ -7,6 +7,7 @@
 #include "core/conformance/diagnosis/judge.h"
 #include "core/conformance/diagnosis/other_parts.h"
 #include "core/conformance/diagnosis/patterns.h"
+#include "core/conformance/diagnosis/rows_read.h"
 #include "core/conformance/diagnosis/saved.h"
 #include "core/conformance/diagnosis/whole_pass.h"
 
@@ -414,10 +415,30 @@ private:
         }
         if (&evidence == &own_ && !stage.explained() && !stage.diagnosis.follows)
             stage.diagnosis.pattern = pattern_beside(verdict, computed(verdict, assumed));
-        if (!stage.explained() && !stage.diagnosis.follows && compared && verdict.wrong >= kFewestWrong)
+        if (!stage.explained() && !stage.diagnosis.follows && compared && verdict.wrong >= kFewestWrong &&
+            !describe_rows_read(evidence, verdict, assumed, stage))
             describe_parts(evidence, seen, verdict, assumed, stage);
         find_said_before(stage);
         result.stages.push_back(std::move(stage));
+    }
+
+    /// Which rows an unexplained gather read, if that is known and no simpler rule gives its values.
+    static bool describe_rows_read(const Evidence& evidence, const StageVerdict& verdict,
+                                   const std::vector<Formula>& assumed, WrongStage& stage) try {
+        const auto [scope, stem] = scope_and_stem(verdict.name);
+        const Replay here(evidence, scope, {}, assumed);
+        const Tensor<double> right = here.computed(stem);
+        const Tensor<double> found = widened(*evidence.candidate.at(verdict.name));
+        const double allowed = verdict.tolerance.absolute + verdict.tolerance.relative * largest_size(right);
+        auto said = rows_read_instead(here, stem, right, found, allowed);
+        if (!said || pattern_of_values({right, found, allowed, evidence.reference.at(verdict.name)->axes}))
+            return false;
+        stage.diagnosis.pattern = std::move(*said);
+        return true;
+    } catch (const NotEnough&) {
+        return false;
+    } catch (const Error&) {  // shapes that do not fit the formula
+        return false;
     }
 
     /// What an unexplained stage is made of, if that is known.  What nothing explains in one layer is not searched in

@@ -24,10 +24,11 @@ constexpr std::size_t kMostRead =
 
 /// A change of the parameters of a checkpoint; names as in its files.
 struct Change {
-    std::map<std::string, std::string> taken;  // the values of the second name stand under the first
-    std::map<std::string, double> constant;    // every value of the tensor is this number
-    std::map<std::string, Index> first_row;    // its rows are read so many further on
-    std::set<std::string> identity;            // square matrices that change nothing
+    std::map<std::string, std::string> taken = {};  // the values of the second name stand under the first
+    std::map<std::string, double> constant = {};    // every value of the tensor is this number
+    std::map<std::string, Index> first_row = {};    // its rows are read so many further on
+    std::set<std::string> one_more = {};            // 1 is added to every value
+    std::set<std::string> identity = {};            // square matrices that change nothing
 };
 
 /// The parameters of a checkpoint after a change; remembers which were read.
@@ -58,6 +59,7 @@ public:
             original_->rows_f64(taken == change_.taken.end() ? name : taken->second, first_row, rows);
         if (const auto constant = change_.constant.find(name); constant != change_.constant.end())
             values.setConstant(constant->second);
+        if (change_.one_more.contains(name)) values.array() += 1;
         if (change_.identity.contains(name))
             for (Index n = 0; n < values.rows(); ++n)
                 for (Index c = 0; c < values.cols(); ++c) values(n, c) = first_row + n == c;
@@ -351,20 +353,24 @@ void Parts::add_weights(const std::string& part, const std::set<std::string>& re
     // Left out, or one for the other.
     for (const std::string& name : own)
         if (rank(name) == 1)
-            add_change("it is made without " + name, {{}, {{name, name.ends_with(".weight") ? 1.0 : 0.0}}, {}, {}},
+            add_change("it is made without " + name, {.constant = {{name, name.ends_with(".weight") ? 1.0 : 0.0}}},
                        all);
+    for (const std::string& name : own)  // as norms do whose gain is stored minus 1
+        if (rank(name) == 1 && name.ends_with(".weight"))
+            add_change("it is made with 1 + " + name + " instead of " + name, {.one_more = {name}}, all);
     const Shape matrix = source.shape(part + ".weight").value_or(Shape{});
     if (own.size() == 2 && matrix.size() == 2 && matrix[0] == matrix[1])
-        add_change("it is made without " + part, {{}, {{part + ".bias", 0.0}}, {}, {part + ".weight"}}, all);
+        add_change("it is made without " + part, {.constant = {{part + ".bias", 0.0}}, .identity = {part + ".weight"}},
+                   all);
     if (own.size() == 2 && source.shape(own[0]) == source.shape(own[1]))
         add_change("it is made with weight and bias of " + part + " exchanged",
-                   {{{own[0], own[1]}, {own[1], own[0]}}, {}, {}, {}}, all);
+                   {.taken = {{own[0], own[1]}, {own[1], own[0]}}}, all);
     // A table whose rows are counted from another one on.
     if (own.size() == 1 && rank(own[0]) == 2)
         for (const Index first : {1, 2, -1})
             add_change("the rows of " + own[0] + " are read " + std::to_string(std::abs(first)) +
                            (first > 0 ? " too far on" : " too early"),
-                       {{}, {}, {{own[0], first}}, {}}, all);
+                       {.first_row = {{own[0], first}}}, all);
 
     // The same part of another layer first, then whatever has its shapes.
     std::vector<std::string> others;

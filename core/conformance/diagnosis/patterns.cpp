@@ -67,6 +67,12 @@ std::string scale_taken(const Evidence& evidence, const std::string& stage, cons
     return "";
 }
 
+/// A loss: ": in bits instead of nats"; empty for every other stage and difference.
+std::string in_bits(const std::string& stage, const Compared& compared) {
+    const std::optional<double> factor = stage.ends_with("loss") ? common_factor(compared) : std::nullopt;
+    return factor && std::abs(*factor * std::log(2.0) - 1) <= 1e-4 ? ": in bits instead of nats" : "";
+}
+
 /// The index of pairs: ": the bucket, to which the span of 8 is not yet added"; empty for every other stage.
 std::string span_left_out(const Evidence& evidence, const std::string& stage, const Compared& compared) {
     if (!stage.ends_with("relative.index") || !evidence.model || !evidence.model->deberta) return "";
@@ -126,7 +132,7 @@ std::string describe_difference(const Evidence& evidence, const StageVerdict& ve
     const auto segment = static_cast<std::size_t>(segment_of(verdict.name));
     const ModelInput* input = segment < evidence.segments.size() ? &evidence.segments[segment] : nullptr;
     if (const auto values = pattern_of_values(compared))
-        return *values + scale_taken(evidence, verdict.name, compared) +
+        return *values + scale_taken(evidence, verdict.name, compared) + in_bits(verdict.name, compared) +
                span_left_out(evidence, verdict.name, compared);
     if (const auto axes = other_axes(evidence, verdict)) return *axes;
     if (const auto half = in_half_precision(evidence, compared, verdict.name)) return *half;
@@ -316,6 +322,24 @@ Sentence constant_factors(const Compared& at, Index length, Index repeat, const 
     return words + ", from " + short_number(least) + " to " + short_number(most);
 }
 
+/// Logits that went through a softmax, or its logarithm, along the last axis.
+Sentence through_a_softmax(const Compared& at) {
+    const Index columns = at.last();
+    if (at.rank() < 2 || columns < kFewestValues) return std::nullopt;
+    std::vector<double> normalizer;  // log sum exp of every row
+    for (Index first = 0; first < at.right.size(); first += columns) {
+        double most = at.right[first], sum = 0;
+        for (Index n = first; n < first + columns; ++n) most = std::max(most, at.right[n]);
+        for (Index n = first; n < first + columns; ++n) sum += std::exp(at.right[n] - most);
+        normalizer.push_back(most + std::log(sum));
+    }
+    const auto logarithm = [&](Index n) { return at.right[n] - normalizer[static_cast<std::size_t>(n / columns)]; };
+    if (at.explained_by(logarithm)) return "each row is the log-softmax of what it should be";
+    if (at.explained_by([&](Index n) { return std::exp(logarithm(n)); }))
+        return "each row is the softmax of what it should be";
+    return std::nullopt;
+}
+
 Sentence by_group(const Compared& at) {
     const Index everything = at.right.size();
     if (at.rank() < 2) return std::nullopt;
@@ -352,8 +376,8 @@ std::optional<double> common_factor(const Compared& at) {
 std::optional<std::string> pattern_of_values(const Compared& compared) {
     for (const double value : compared.found.values())
         if (!std::isfinite(value)) return std::nullopt;
-    for (const auto rule :
-         {one_factor, one_offset, transposed_or_exchanged, reversed, heads_cut_otherwise, reordered, by_group})
+    for (const auto rule : {one_factor, one_offset, transposed_or_exchanged, reversed, heads_cut_otherwise, reordered,
+                            through_a_softmax, by_group})
         if (Sentence sentence = rule(compared)) return sentence;
     return std::nullopt;
 }

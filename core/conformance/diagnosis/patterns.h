@@ -44,8 +44,8 @@ struct Compared {
 std::optional<double> common_factor(const Compared& compared);
 
 /// "every value is 1.732051 times what it should be"; nothing where no rule of values holds everywhere.
-/// Constant factor, sign, constant offset, transposed, reversed axes, heads or channels in another order, a constant
-/// per row, a factor per head.
+/// Constant factor, sign, constant offset, transposed, reversed axes, heads or channels in another order, through a
+/// softmax, a constant per row, a factor per head.
 std::optional<std::string> pattern_of_values(const Compared& compared);
 
 /// Where all wrong cells of a stage lie, and hardly any right one.

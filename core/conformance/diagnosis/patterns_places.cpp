@@ -30,7 +30,9 @@ constexpr double kSingle = 0.05;   // and no larger part of the stage
 /// All cells of a stage with what a rule needs to know of each.
 class Map {
 public:
-    Map(const Compared& compared, const ModelInput* input) : at(compared), input_(input) {
+    /// zeros_show: a cell of which both hold 0 was compared; else the mask may have hidden it in both.
+    Map(const Compared& compared, const ModelInput* input, bool zeros_show)
+        : at(compared), input_(input), zeros_show_(zeros_show) {
         for (Index n = 0; n < at.right.size(); ++n)
             if (at.wrong(n)) wrong_.push_back(n);
         if (!at.may_be_wrong.empty() || !knows_padding()) return;
@@ -59,7 +61,16 @@ public:
         return sample < input_->mask.extent(0) && token < length && input_->mask[sample * length + token] == 0;
     }
     /// False where the cell can only be right.
-    bool counts(Index flat) const { return at.may_be_wrong.empty() || at.may_be_wrong[static_cast<std::size_t>(flat)]; }
+    bool counts(Index flat) const {
+        return (at.may_be_wrong.empty() || at.may_be_wrong[static_cast<std::size_t>(flat)]) &&
+               (zeros_show_ || at.right[flat] != 0 || at.found[flat] != 0);
+    }
+    /// A cell that counts is right.
+    bool has_right_cells() const {
+        Index counted = 0;
+        for (Index n = 0; n < at.right.size(); ++n) counted += counts(n);
+        return static_cast<Index>(wrong_.size()) < counted;
+    }
     /// True if the cell counts, and nothing that the mask hides touches it.
     bool visible(Index flat) const {
         return counts(flat) && (shown_.empty() || shown_[static_cast<std::size_t>(flat)]);
@@ -105,6 +116,7 @@ public:
 
 private:
     const ModelInput* input_;
+    bool zeros_show_;
     std::vector<Index> wrong_;
     std::vector<bool> shown_;  // empty: everything
 };
@@ -249,7 +261,7 @@ Cells tiles(const Map& map) {
 
 /// The first rule that holds of axes, distances and tiles.
 Cells somewhere(const Map& map) {
-    if (map.wrong().empty() || map.wrong().size() == static_cast<std::size_t>(map.at.right.size())) return std::nullopt;
+    if (map.wrong().empty() || !map.has_right_cells()) return std::nullopt;
     if (Cells cells = padding(map)) return cells;
     if (Cells cells = along(map, "B", "sample", "samples", false)) return cells;
     if (Cells cells = along(map, "H", "head", "heads", false)) return cells;
@@ -269,11 +281,11 @@ Cells somewhere(const Map& map) {
 }  // namespace
 
 std::optional<WrongCells> wrong_cells(const Compared& compared, const ModelInput* input) {
-    return somewhere(Map(compared, input));
+    return somewhere(Map(compared, input, true));
 }
 
 std::optional<std::string> pattern_of_places(const Compared& compared, const ModelInput* input) {
-    const Map map(compared, input);
+    const Map map(compared, input, false);
     if (Sentence sentence = not_finite(map)) return sentence;
     if (map.wrong().empty()) return std::nullopt;
     if (Sentence sentence = single(map)) return sentence;

@@ -72,12 +72,12 @@ using Function = double (*)(double);
 Matrix<double> by(Function function, const Matrix<double>& inner) { return inner.unaryExpr(function); }
 
 /// Transformer-XL, whose layers have a ReLU.
-Formula gelu_in_layers() {
-    return {"ffn_act", {"attention"}, [](const Replay& at) {
+Formula gelu_in_layers(Activation gelu) {
+    return {"ffn_act", {"attention"}, [gelu](const Replay& at) {
                 if (activation_of(at) != Activation::relu) throw NotEnough{"a ReLU"};
                 if (norm_first(at)) throw NotEnough{"a post-norm layer"};
-                return shaped(at("attention"), activate<double>(dense<double>(at("attention").rows(), ffn_dense_of(at)),
-                                                                Activation::gelu));
+                return shaped(at("attention"),
+                              activate<double>(dense<double>(at("attention").rows(), ffn_dense_of(at)), gelu));
             }};
 }
 
@@ -128,7 +128,11 @@ Mistake mistake() {
                          everywhere("x sigmoid(1.702 x)", [](double x) { return x * kLogistic(1.702 * x); }),
                          everywhere("x sigmoid(x)", [](double x) { return x * kLogistic(x); }),
                          everywhere("none", [](double x) { return x; }),
-                         {"gelu for relu", {gelu_in_layers()}}}};
+                         {"gelu for relu", {gelu_in_layers(Activation::gelu)}},
+                         {"gelu by its tanh form for relu", {gelu_in_layers(Activation::gelu_tanh)}},
+                         everywhere("relu, squared", [](double x) { return x > 0 ? x * x : 0; }),
+                         everywhere("elu", [](double x) { return x > 0 ? x : std::expm1(x); }),
+                         everywhere("tanh", [](double x) { return std::tanh(x); })}};
 }
 
 }  // namespace another_activation

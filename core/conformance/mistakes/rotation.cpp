@@ -144,6 +144,11 @@ Mistake mistake() {
         theta.resize(static_cast<std::size_t>(at.roformer().head_width() / 2));
         return theta;
     };
+    const auto without_the_2 = [](Index width) {
+        std::vector<double> theta = inverse_frequencies(width);
+        for (double& angle : theta) angle = std::sqrt(angle);
+        return theta;
+    };
     const auto of_channels = [](Index width) {
         std::vector<double> theta = inverse_frequencies(width);
         for (double& angle : theta) angle *= angle;
@@ -169,7 +174,10 @@ Mistake mistake() {
                      for (Index t = 0; t < half; ++t)
                          theta.push_back(std::pow(10000.0, -static_cast<double>(t) / static_cast<double>(half - 1)));
                      return theta;
-                 })}}};
+                 })},
+                {"10000^(-t/d), without the 2",
+                 angles_by([without_the_2](const Replay& at) { return without_the_2(at.roformer().head_width()); })},
+                {"relative sinusoids: 10000^(-t/D), without the 2", relative_rows_with(without_the_2)}}};
 }
 
 }  // namespace other_frequencies

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "core/conformance/formulas/deberta.h"
 #include "core/conformance/formulas/layers.h"
 #include "core/conformance/formulas/relative_rule.h"
 #include "core/conformance/formulas/transformer_xl.h"

@@ -106,11 +106,27 @@ double number_of(const Eigen::Ref<const Matrix<double>>& rows, Index flat) {
     return flat < rows.size() ? rows(flat / rows.cols(), flat % rows.cols()) : 0;
 }
 
-/// Transformer-XL under XLNet's offset T - i, XLNet under Transformer-XL's T - 1 - i; 0 where there is no column.
-Tensor<double> one_off(const Replay& at) {
-    const Index extra = at.family() == Family::xlnet ? -1 : 0;
-    return without_hidden(
-        at, shifted_by(at, at("bd_raw"), [&](Index token, Index key) { return key + queries_of(at) - token + extra; }));
+/// Columns `extra` behind the right ones, T - 1 - i + j in Transformer-XL and T - i + j in XLNet; 0 where there is no
+/// such column.
+Tensor<double> columns_behind(const Replay& at, Index extra) {
+    const Index first = queries_of(at) - (at.family() == Family::xlnet ? 0 : 1) + extra;
+    return without_hidden(at,
+                          shifted_by(at, at("bd_raw"), [&](Index token, Index key) { return key + first - token; }));
+}
+
+/// Transformer-XL under XLNet's offset, XLNet under Transformer-XL's.
+Tensor<double> one_off(const Replay& at) { return columns_behind(at, at.family() == Family::xlnet ? -1 : 1); }
+
+Tensor<double> one_off_the_other_way(const Replay& at) {
+    return columns_behind(at, at.family() == Family::xlnet ? 1 : -1);
+}
+
+/// Transformer-XL's buffer loses its first T numbers without ever getting a column of zeros.
+Tensor<double> not_padded(const Replay& at) {
+    at.transformer_xl();
+    return read_at(at, [&](const auto& rows, Index i, Index j, Index columns) {
+        return number_of(rows, queries_of(at) + i * columns + j);
+    });
 }
 
 /// XLNet's shift on Transformer-XL's rows: it has no column for distance 0 and reads on into the next row.
@@ -189,7 +205,9 @@ Mistake mistake() {
                      {"off by one, reading on into the next row", bd(reading_on)},
                      {"the last row is dropped instead of the first", bd(last_row_dropped)},
                      {"rows are sliced to the number of keys before the second view", bd(sliced_too_early)},
-                     {"no shift: bd is bd_raw", bd(not_shifted)}}};
+                     {"no shift: bd is bd_raw", bd(not_shifted)},
+                     {"off by one the other way", bd(one_off_the_other_way)},
+                     {"the buffer is folded without its column of zeros", bd(not_padded)}}};
 }
 
 }  // namespace shift_by_another_offset

@@ -99,7 +99,8 @@ Array<Scalar> Toolbox<Scalar>::norm_with(const Array<Scalar>& x, const std::stri
 template <class Scalar>
 Array<Scalar> Toolbox<Scalar>::activated(Array<Scalar> x, Activation activation) const {
     if (injected().is(39) && activation == Activation::gelu) activation = Activation::gelu_tanh;
-    const bool another = activation == Activation::gelu && injected().is(99) && !injected().is(99, 4);
+    const bool another =
+        activation == Activation::gelu && injected().is(99) && !injected().is(99, 4) && !injected().is(99, 5);
     const auto logistic = [](Scalar a) { return 1 / (1 + std::exp(-a)); };
     for (Scalar& value : x.values) {
         const Scalar a = value;
@@ -107,6 +108,9 @@ Array<Scalar> Toolbox<Scalar>::activated(Array<Scalar> x, Activation activation)
             value = injected().is(99, 0)   ? std::max(a, Scalar(0))
                     : injected().is(99, 1) ? a * logistic(Scalar(1.702) * a)
                     : injected().is(99, 2) ? a * logistic(a)
+                    : injected().is(99, 6) ? std::max(a, Scalar(0)) * std::max(a, Scalar(0))
+                    : injected().is(99, 7) ? (a > 0 ? a : std::expm1(a))
+                    : injected().is(99, 8) ? std::tanh(a)
                                            : a;
             continue;
         }

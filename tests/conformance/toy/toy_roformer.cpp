@@ -75,7 +75,7 @@ void ToyRoformer<Scalar>::read_angles(Index length) {
     const bool own = table.empty() || injected().is(61) || other;
     if (own) {
         const Index width = injected().is(61, 0) ? config_.hidden_size : d;
-        const double power = injected().is(61, 1) ? 4 : 2;
+        const double power = injected().is(61, 1) ? 4 : injected().is(61, 4) ? 1 : 2;
         sine_ = angles<Scalar>(length, d / 2, power, width, std::sin, rule);
         cosine_ = angles<Scalar>(length, d / 2, power, width, std::cos, rule);
     } else {

@@ -12,6 +12,7 @@ double frequency(Index t, Index half, const Injection& injected) {
     const double base = injected.is(89, 4) ? 1000 : 10000, factor = injected.is(90, 3) ? 0.5 : 1;
     double exponent = static_cast<double>(t) / static_cast<double>(half);
     if (injected.is(61, 2)) exponent *= 2;
+    if (injected.is(61, 5)) exponent /= 2;
     if (injected.is(61, 3)) exponent = static_cast<double>(t) / static_cast<double>(half - 1);
     return factor * std::pow(base, -exponent);
 }
@@ -195,7 +196,14 @@ Array<Scalar> ToyTransformerXl<Scalar>::shifted(const A& raw, const Visible& see
                 if (sees(b, i, j)) y.run(at)[j] = matrix[i * rows + rows - 1 - (j + queries - i - 1)];
                 continue;
             }
-            const Index from = i * rows + j + queries - i - (injected().is(67) ? 0 : 1);
+            if (injected().is(67, 4)) {
+                const Index flat = queries + i * rows + j;
+                if (sees(b, i, j) && flat < queries * rows) y.run(at)[j] = matrix[flat];
+                continue;
+            }
+            const Index behind = injected().is(67, 0) ? 0 : injected().is(67, 3) ? 2 : 1;
+            const Index from = i * rows + j + queries - i - behind;
+            if (from < i * rows) continue;
             if (injected().is(71) && from >= (i + 1) * rows) {  // beyond the row
                 if (sees(b, i, j) && injected().is(71, 4)) y.run(at)[j] = matrix[(i + 1) * rows - 1];
                 continue;
@@ -264,8 +272,10 @@ Array<Scalar> ToyTransformerXl<Scalar>::layer(Index l, const std::string& at, co
     if (!norm_first) attention = tools_.norm(attention, first);
     add(at + "attention", attention);
     const A inner = norm_first ? tools_.norm(attention, second) : attention;
-    const A act = tools_.activated(tools_.dense(inner, names + "pos_ff.CoreNet.0"),
-                                   injected().is(99, 4) ? Activation::gelu : Activation::relu);
+    const A act =
+        tools_.activated(tools_.dense(inner, names + "pos_ff.CoreNet.0"), injected().is(99, 4)   ? Activation::gelu
+                                                                          : injected().is(99, 5) ? Activation::gelu_tanh
+                                                                                                 : Activation::relu);
     add(at + "ffn_act", act);
     const A ffn = tools_.dense(act, names + "pos_ff.CoreNet.3");
     add(at + "ffn", ffn);

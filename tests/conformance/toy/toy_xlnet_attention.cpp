@@ -66,7 +66,7 @@ void ToyXlnet<Scalar>::position_term(const A& asked, const Asked& who, Index l, 
                     if (who.sees(b, p, j)) bd(b, h, p, j) = value;
                 }
                 for (Index j = 0; j < keys && !injected().is(67, 1); ++j) {
-                    const Index right = j + length - i - (injected().is(67) ? 1 : 0);
+                    const Index right = j + length - i - (injected().is(67, 0) ? 1 : injected().is(67, 3) ? -1 : 0);
                     const Index from = injected().is(105) ? raw.width() - 1 - right : right;
                     if (who.sees(b, p, j) && from < raw.width()) bd(b, h, p, j) = raw(b, h, p, from);
                 }
