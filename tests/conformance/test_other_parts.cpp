@@ -41,6 +41,24 @@ private:
     std::map<std::string, double> constant_;
 };
 
+/// The same weights in half precision.
+class Halved : public WeightSource {
+public:
+    explicit Halved(std::shared_ptr<const WeightSource> from) : from_(std::move(from)) {}
+    std::optional<Shape> shape(const std::string& name) const override { return from_->shape(name); }
+    std::vector<std::string> names() const override { return from_->names(); }
+    std::string location() const override { return from_->location(); }
+    Matrix<float> rows_f32(const std::string& name, Index first, Index rows) const override {
+        return rows_f64(name, first, rows).cast<float>();
+    }
+    Matrix<double> rows_f64(const std::string& name, Index first, Index rows) const override {
+        return from_->rows_f32(name, first, rows).cast<Eigen::half>().cast<float>().cast<double>();
+    }
+
+private:
+    std::shared_ptr<const WeightSource> from_;
+};
+
 Mixed::Other replacing(const std::string& part, const std::string& by) {
     return [=](std::string name) {
         if (const std::size_t at = name.find(part); at != std::string::npos) name.replace(at, part.size(), by);
@@ -133,6 +151,27 @@ TEST_CASE("other parts: one weight for another, and one that is left out", "[kit
     };
     CHECK(pattern_of(with_weights(range, exchanged), "layer.1.output") ==
           "it is made with weight and bias of " + norm + " exchanged");
+}
+
+TEST_CASE("other parts: a norm whose weights were never loaded", "[kit][parts]") {
+    const std::string norm = "encoder.layer.1.output.LayerNorm";
+    const auto same = [](const std::string& name) { return name; };
+    CHECK(pattern_of(with_weights(deberta(), same, {{norm + ".weight", 1}, {norm + ".bias", 0}}), "layer.1.output") ==
+          "it is made without weight and bias of " + norm);
+}
+
+TEST_CASE("other parts: weights that were rounded when they were loaded", "[kit][parts]") {
+    const Range& range = deberta();
+    const auto model = open_model<double>(range.model->config_json, range.model->location,
+                                          std::make_shared<Halved>(range.model->source));
+    Trace candidate;
+    const Trace all = model->forward(range.segments, Dialect::official);
+    for (const std::string& name : range.sharp.names())
+        if (all.find(name)) candidate.add(all.at(name));
+    const CaseReport report = judged(range, candidate);
+    CHECK(pattern_of(report, "layer.0.q") == "it is made with weights that were rounded to F16");
+    CHECK(pattern_of(report, "layer.1.output") == "it is made with weights that were rounded to F16");
+    CHECK(pattern_of(report, "layer.0.probs") == "not wrong by itself");
 }
 
 TEST_CASE("other parts: a dense layer that is left out", "[kit][parts]") {

@@ -124,15 +124,10 @@ std::vector<Explanation> pair_behind(const Evidence& evidence, const Judge& judg
     const auto of = [&](const Hypothesis& each) -> const Pair& {
         return pairs[static_cast<std::size_t>(each.explanation.mistake) - 1];
     };
-    const double rounding = judge.rounding_beside(best.explanation);
-    const auto far = [&](double residual) {
-        return residual >= kBeyondBest * best.explanation.residual && residual >= kBeyondRounding * rounding;
-    };
-    if (!std::all_of(alone.begin(), alone.end(),
-                     [&](const Hypothesis& each) { return far(each.explanation.residual); }))
-        return {};
+    const auto far = [&](const Hypothesis& each) { return judge.is_far(each.explanation, best.explanation); };
+    if (!std::all_of(alone.begin(), alone.end(), far)) return {};
     for (const Hypothesis& each : all)
-        if (!of(each).same_mistakes(of(best)) && !far(each.explanation.residual)) return {};
+        if (!of(each).same_mistakes(of(best)) && !far(each)) return {};
     std::vector<Explanation> both(2, best.explanation);
     both[0].mistake = of(best).first;
     both[0].way = of(best).first_way;

@@ -103,8 +103,7 @@ Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const
         }
     }
     if (next) diagnosis.runner_up = next->explanation;
-    const bool far = !next || (next->explanation.residual >= kBeyondBest * best.explanation.residual &&
-                               next->explanation.residual >= kBeyondRounding * rounding);
+    const bool far = !next || judge.is_far(next->explanation, best.explanation);
     const bool right_too =
         std::find(diagnosis.equivalent.begin(), diagnosis.equivalent.end(), 0) != diagnosis.equivalent.end();
     diagnosis.follows = best.explanation.mistake == 0 && best.explanation.fits();
@@ -175,6 +174,8 @@ const std::vector<Equivalent>& equivalents() {
         {7, 18, false, "M = b + 1", "a centre at M is a centre at k + 1"},
         {13, 14, false, "dumps of the index alone",
          "14 has the index of 13; what it adds is which rows of the table each sample gets"},
+        {16, 19, false, "texts whose far keys on the right all lie in one bucket",
+         "a bucket that is one too near, or that its sign has lost, is the same row there"},
         {16, 20, false, "texts of no more than b tokens",
          "ceil of ln 1 and floor of anything below 1 are both 0, so all buckets up to 2 mid are mid"},
         {21, 84, false, "texts that reach M - 1 and no other offset whose bucket is not itself",
@@ -185,6 +186,9 @@ const std::vector<Equivalent>& equivalents() {
          "sqrt(D) = sqrt(H d) is the scale of H terms"},
         {33, 35, true, "",
          "a constant that overflows to -inf leaves NaN in rows without keys: that is how most of them get it"},
+        {40, 52, false, "an eps that is seen in the head alone",
+         "where the rows of the layers have a variance that hides it, the head's eps and that of every norm look "
+         "alike"},
         {57, 63, false, "dumps without the tables of angles", "with every token at position 0 nothing is rotated"},
         {66, 72, false, "inputs in which perm_mask alone hides something",
          "where it is not applied nothing is hidden, as where hidden cells are used"},

@@ -192,14 +192,23 @@ double Judge::rounding_beside(const Explanation& best) const {
         for (std::size_t axis = shape->size() - std::min<std::size_t>(shape->size(), 2); axis < shape->size(); ++axis)
             longest = std::max(longest, (*shape)[axis]);
     }
-    const auto stored = evidence_.stored.find(verdict_.name);
-    const std::string dtype =
-        stored != evidence_.stored.end() ? stored->second : evidence_.candidate.at(verdict_.name)->dtype();
+    const std::string dtype = this->dtype();
     // Short floats are rounded where they are stored: every term of a sum once, which grows as the sum itself does.
     const bool is_short = dtype == "F16" || dtype == "BF16";
     const double growth = is_short ? 0 : std::sqrt(static_cast<double>(longest));
     const double step = 2 * dtype_epsilon(dtype) * (4 + growth);
     return best.residual <= step ? std::min(step, best.allowed) : best.allowed;
+}
+
+std::string Judge::dtype() const {
+    const auto stored = evidence_.stored.find(verdict_.name);
+    return stored != evidence_.stored.end() ? stored->second : evidence_.candidate.at(verdict_.name)->dtype();
+}
+
+bool Judge::is_far(const Explanation& other, const Explanation& best) const {
+    if (other.residual < kBeyondBest * best.residual) return false;
+    return other.residual >= kBeyondRounding * rounding_beside(best) ||
+           (!other.fits() && other.residual >= kBeyondBest * dtype_epsilon(dtype()));
 }
 
 std::vector<OpenHypothesis> Judge::open_hypotheses() const {
@@ -257,9 +266,12 @@ void settle_ties(std::vector<Hypothesis>& all, const Judge& judge) {
     for (std::size_t n = 0; n < all.size(); ++n)
         if (n >= explained.size() || explained[n] == most) kept.push_back(std::move(all[n]));
     all = std::move(kept);
-    std::stable_sort(
-        all.begin(), std::find_if_not(all.begin(), all.end(), fits),
-        [](const Hypothesis& a, const Hypothesis& b) { return a.explanation.mistake < b.explanation.mistake; });
+    const auto order = [](const Hypothesis& each) {
+        const int number = each.explanation.mistake;
+        return std::pair(number != 0 && mistake_of(number).is_rare, number);
+    };
+    std::stable_sort(all.begin(), std::find_if_not(all.begin(), all.end(), fits),
+                     [&](const Hypothesis& a, const Hypothesis& b) { return order(a) < order(b); });
 }
 
 }  // namespace locus::conformance

@@ -56,10 +56,15 @@ public:
     /// of, what was rounded before is in those values, and the sums of this one step are left; so it is if `best`
     /// leaves no more than they do.  Stages in F16 and BF16 are taken to be rounded as they are stored.
     double rounding_beside(const Explanation& best) const;
+    /// True if `other` leaves so much more than `best` that only `best` can be meant: kBeyondBest times as much, and
+    /// kBeyondRounding times what rounding may explain. The second is not asked of one that does not fit where `best`
+    /// leaves nothing but the last digit of its numbers: an eps of 1e-5 for 1e-7 is small, and seen all the same.
+    bool is_far(const Explanation& other, const Explanation& best) const;
 
 private:
     const std::string& scope() const { return place_.first; }
     const std::string& stem() const { return place_.second; }
+    std::string dtype() const;  // that the stage came in
     std::optional<Tensor<double>> predict(int mistake, const Variant& variant) const;
     void stop_if_far(Index at, const Matrix<double>& head) const;
 

@@ -28,8 +28,18 @@ struct Change {
     std::map<std::string, double> constant = {};    // every value of the tensor is this number
     std::map<std::string, Index> first_row = {};    // its rows are read so many further on
     std::set<std::string> one_more = {};            // 1 is added to every value
+    std::string rounded_to = {};                    // every value of every tensor is one that this dtype holds
     std::set<std::string> identity = {};            // square matrices that change nothing
 };
+
+/// To the short type and back.
+void round_to(const std::string& dtype, Matrix<double>& values) {
+    for (Index n = 0; n < values.size(); ++n) {
+        const auto single = static_cast<float>(values.data()[n]);
+        values.data()[n] = dtype == "F16" ? static_cast<double>(static_cast<float>(Eigen::half(single)))
+                                          : static_cast<double>(static_cast<float>(Eigen::bfloat16(single)));
+    }
+}
 
 /// The parameters of a checkpoint after a change; remembers which were read.
 class ChangedWeights : public WeightSource {
@@ -60,6 +70,7 @@ public:
         if (const auto constant = change_.constant.find(name); constant != change_.constant.end())
             values.setConstant(constant->second);
         if (change_.one_more.contains(name)) values.array() += 1;
+        if (!change_.rounded_to.empty()) round_to(change_.rounded_to, values);
         if (change_.identity.contains(name))
             for (Index n = 0; n < values.rows(); ++n)
                 for (Index c = 0; c < values.cols(); ++c) values(n, c) = first_row + n == c;
@@ -314,6 +325,8 @@ std::vector<Other> Parts::other_weights() const {
     std::set<std::string> parts;
     for (const std::string& name : read) parts.insert(part_of(name));
     add_layers(read, all);
+    for (const char* dtype : {"F16", "BF16"})
+        add_change(std::string("it is made with weights that were rounded to ") + dtype, {.rounded_to = dtype}, all);
     for (const std::string& part : parts) add_weights(part, read, all);
     return all;
 }
@@ -351,6 +364,9 @@ void Parts::add_weights(const std::string& part, const std::set<std::string>& re
     const auto rank = [&](const std::string& name) { return source.shape(name).value_or(Shape{}).size(); };
 
     // Left out, or one for the other.
+    if (own.size() == 2 && rank(own[0]) == 1 && rank(own[1]) == 1)  // what a norm is before anything is loaded
+        add_change("it is made without weight and bias of " + part,
+                   {.constant = {{part + ".weight", 1.0}, {part + ".bias", 0.0}}}, all);
     for (const std::string& name : own)
         if (rank(name) == 1)
             add_change("it is made without " + name, {.constant = {{name, name.ends_with(".weight") ? 1.0 : 0.0}}},

@@ -20,7 +20,7 @@ constexpr std::size_t kMostSaid = 4;     // distances that a sentence lists
 struct ReadFrom {
     const Tensor<double>& all;
     bool by_query;
-    std::string unit, table;  // "row", "k_r"
+    std::string unit, table, buffer;  // "row", "k_r", "q k_r^T": what `all` holds
     Index rows() const { return all.extent(2); }
     Index columns() const { return all.extent(3); }
 };
@@ -269,7 +269,11 @@ private:
     std::string listed(const CellsByPlace& here, const CellsByPlace& right, const std::string& place) const {
         std::string all;
         std::size_t other = 0;
-        for (const auto& [at, cells] : here) {
+        std::vector<Index> places;  // the nearest first
+        for (const auto& each : here) places.push_back(each.first);
+        std::stable_sort(places.begin(), places.end(), [](Index a, Index b) { return std::abs(a) < std::abs(b); });
+        for (const Index at : places) {
+            const std::vector<Index>& cells = here.at(at);
             const auto should = right.find(at);
             if (should == right.end() || share_a_cell(cells, should->second)) continue;
             if (++other > kMostSaid) continue;
@@ -324,7 +328,7 @@ private:
 std::optional<std::string> of_other_rows(const ReadFrom& from, const Reads& should, const Reads& reads) {
     const auto plane = plane_of(reads, from.rows() * from.columns());
     const std::string buffer =
-        from.table + " [" + std::to_string(from.rows()) + "," + std::to_string(from.columns()) + "]";
+        from.buffer + " [" + std::to_string(from.rows()) + "," + std::to_string(from.columns()) + "]";
     if (plane) {
         const auto right = plane_of(should, from.rows() * from.columns());
         return "pair (i,j) holds number " + plane->text() + " of a head's " + buffer + ", counted row by row" +
@@ -349,9 +353,9 @@ std::optional<std::string> of_other_rows(const ReadFrom& from, const Reads& shou
 
 /// The numbers that pairs of this stage read.  Throws NotEnough.
 std::optional<ReadFrom> source_read_by(const Replay& here, const std::string& stem) {
-    if (stem == "c2p") return ReadFrom{here.table_products("q", "k_r"), true, "row", "k_r"};
-    if (stem == "p2c") return ReadFrom{here.table_products("k", "q_r"), false, "row", "q_r"};
-    if (stem == "bd" && !here.is_query_stream()) return ReadFrom{here("bd_raw"), true, "column", "bd_raw"};
+    if (stem == "c2p") return ReadFrom{here.table_products("q", "k_r"), true, "row", "k_r", "q k_r^T"};
+    if (stem == "p2c") return ReadFrom{here.table_products("k", "q_r"), false, "row", "q_r", "k q_r^T"};
+    if (stem == "bd" && !here.is_query_stream()) return ReadFrom{here("bd_raw"), true, "column", "bd_raw", "bd_raw"};
     return std::nullopt;
 }
 

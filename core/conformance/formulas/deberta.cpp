@@ -253,8 +253,12 @@ void need_convolution(const Replay& at) {
 
 Tensor<double> convolved(const Replay& at, const Tensor<double>& x) {
     need_convolution(at);
+    return convolved_with(x, at.deberta().convolution());
+}
+
+Tensor<double> convolved_with(const Tensor<double>& x, const Convolution<double>& layer) {
     Tensor<double> y(x.shape());
-    for (Index b = 0; b < x.extent(0); ++b) y.matrix(b) = convolve<double>(x.matrix(b), at.deberta().convolution());
+    for (Index b = 0; b < x.extent(0); ++b) y.matrix(b) = convolve<double>(x.matrix(b), layer);
     return y;
 }
 

@@ -17,6 +17,8 @@ bool convolves(const Replay& at);
 void need_convolution(const Replay& at);
 /// x [B,T,D] through the convolution, with its bias, no mask.
 Tensor<double> convolved(const Replay& at, const Tensor<double>& x);
+/// The same by any kernel.
+Tensor<double> convolved_with(const Tensor<double>& x, const Convolution<double>& layer);
 /// norm(base + addend), the norm of the convolution; no mask.
 Tensor<double> merged(const Replay& at, const Tensor<double>& base, const Tensor<double>& addend);
 

@@ -20,6 +20,7 @@ struct Variant {
 
 struct Mistake {
     int number = 0;        // of the catalogue, 1 ... 115
+    bool is_rare = false;  // named after every other one that makes the same numbers
     std::string name;      // "p2c reads delta(j,i), as the paper prints it"
     std::string symptom;   // what the porter sees
     std::string betrays;   // how to recognise it: the number that tells it from others

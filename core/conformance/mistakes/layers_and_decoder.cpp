@@ -140,6 +140,48 @@ Formula activated(bool hide, bool other) {
             }};
 }
 
+/// By a kernel whose taps stand in the other order.
+Tensor<double> convolved_backwards(const Replay& at) {
+    need_convolution(at);
+    Convolution<double> layer = at.deberta().convolution();
+    const Index taps = layer.kernel, inputs = layer.weight.cols() / taps;
+    for (Index o = 0; o < layer.weight.rows(); ++o)
+        for (Index in = 0; in < inputs; ++in) layer.weight.row(o).segment(in * taps, taps).reverseInPlace();
+    return convolved_with(at("/embeddings.output"), layer);
+}
+
+/// The last tap reads the token itself: rows of zeros in front of the text, and as many fewer behind it.
+Tensor<double> convolved_causally(const Replay& at) {
+    need_convolution(at);
+    const Tensor<double>& x = at("/embeddings.output");
+    const Index length = x.extent(1), early = at.deberta().convolution().kernel / 2;
+    Tensor<double> later({x.extent(0), length + early, x.extent(2)});
+    for (Index b = 0; b < x.extent(0); ++b) later.matrix(b).bottomRows(length) = x.matrix(b);
+    const Tensor<double> all = convolved_with(later, at.deberta().convolution());
+    Tensor<double> y(x.shape());
+    for (Index b = 0; b < x.extent(0); ++b) y.matrix(b) = all.matrix(b).topRows(length);
+    return y;
+}
+
+Formula not_normed() {
+    return {"output", {"output_before_conv", "conv_act"}, [](const Replay& at) {
+                need_convolution(at);
+                Tensor<double> values = sum_of(at("output_before_conv"), at("conv_act"));
+                hide_tokens(at, values);
+                return values;
+            }};
+}
+
+Formula without_residual() {
+    return {"output", {"conv_act"}, [](const Replay& at) {
+                need_convolution(at);
+                Tensor<double> nothing(at("conv_act").shape());
+                Tensor<double> values = merged(at, nothing, at("conv_act"));
+                hide_tokens(at, values);
+                return values;
+            }};
+}
+
 Formula output(const char* base, bool hide) {
     return {"output", {"output_before_conv", "conv_act"}, [=](const Replay& at) {
                 need_convolution(at);
@@ -150,27 +192,35 @@ Formula output(const char* base, bool hide) {
 }
 
 Mistake mistake() {
-    return {
-        .number = 44,
-        .name = "the convolution beside layer 0 is fed, joined, activated or masked in another way, or left out",
-        .symptom = "layer.0.output is wrong although everything inside layer 0 is right",
-        .betrays = "layer.0.output == norm(output_before_conv + act(mask conv(embeddings))) * mask fails",
-        .evidence = "candle debertav2.rs: the convolution is todo!()",
-        .lesson = "12",
-        .families = {Family::deberta},
-        .stems = {"conv", "conv_act", "output"},
-        .variants = {{"fed with the output of layer 0",
-                      {{"conv",
-                        {"output_before_conv"},
-                        [](const Replay& at) { return convolved(at, at("output_before_conv")); }}}},
-                     {"added to the embeddings instead of the output of layer 0", {output("/embeddings.output", true)}},
-                     {"tanh for gelu, or gelu for tanh", {activated(true, true)}},
-                     {"not masked before its activation", {activated(false, false)}},
-                     {"not masked after its norm", {output("output_before_conv", false)}},
-                     {"left out", {{"output", {"output_before_conv"}, [](const Replay& at) {
-                                        need_convolution(at);
-                                        return at("output_before_conv");
-                                    }}}}}};
+    return {.number = 44,
+            .name = "the convolution beside layer 0 is fed, joined, activated or masked in another way, or left out",
+            .symptom = "layer.0.output is wrong although everything inside layer 0 is right",
+            .betrays = "layer.0.output == norm(output_before_conv + act(mask conv(embeddings))) * mask fails",
+            .evidence = "candle debertav2.rs: the convolution is todo!()",
+            .lesson = "12",
+            .families = {Family::deberta},
+            .stems = {"conv", "conv_act", "output"},
+            .variants = {
+                {"fed with the output of layer 0",
+                 {{"conv",
+                   {"output_before_conv"},
+                   [](const Replay& at) { return convolved(at, at("output_before_conv")); }}}},
+                {"added to the embeddings instead of the output of layer 0", {output("/embeddings.output", true)}},
+                {"tanh for gelu, or gelu for tanh", {activated(true, true)}},
+                {"not masked before its activation", {activated(false, false)}},
+                {"not masked after its norm", {output("output_before_conv", false)}},
+                {"left out",
+                 {{"output",
+                   {"output_before_conv"},
+                   [](const Replay& at) {
+                       need_convolution(at);
+                       return at("output_before_conv");
+                   }}}},
+                {"the taps of its kernel stand in the other order",
+                 {{"conv", {"/embeddings.output"}, convolved_backwards}}},
+                {"causal: it reads the token and those before", {{"conv", {"/embeddings.output"}, convolved_causally}}},
+                {"not normed after it joined", {not_normed()}},
+                {"the output of layer 0 is not added to it", {without_residual()}}}};
 }
 
 }  // namespace misplaced_convolution

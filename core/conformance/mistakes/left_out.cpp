@@ -240,19 +240,72 @@ std::vector<Formula> of_attention() {
              }}};
 }
 
+// The norms of those sums.
+
+void need_norm_behind(const Replay& at) {
+    if (norm_first(at)) throw NotEnough{"a post-norm layer"};
+}
+
+std::vector<Formula> attention_as_it_is() {
+    return {{"attention", {"context", "x_q"}, [](const Replay& at) {
+                 need_norm_behind(at);
+                 return attention_sum(at, at("x_q"));
+             }}};
+}
+
+std::vector<Formula> output_as_it_is() {
+    return output_by([](const Replay& at) {
+        need_norm_behind(at);
+        return output_sum(at);
+    });
+}
+
+Tensor<double> roformer_embeddings_as_they_are(const Replay& at) {
+    const RoformerConfig& config = at.roformer();
+    const auto& weights = at.model().weights;
+    Matrix<double> rows = at("/embeddings.word").rows();
+    const Matrix<double> types =
+        weights.matrix("embeddings.token_type_embeddings.weight", {config.type_vocab_size, config.embedding_size});
+    for (Index n = 0; n < rows.rows() && types.rows() > 0; ++n)
+        rows.row(n) += types.row(token_types_left_out::type_of(at.input(), n));
+    if (config.embedding_size != config.hidden_size)
+        rows = dense<double>(rows, weights.dense("embeddings_project", config.hidden_size, config.embedding_size));
+    return shaped(at("/embeddings.word"), rows);
+}
+
+std::vector<Formula> embeddings_as_they_are() {
+    return {{"/embeddings.output", {"/embeddings.word"}, [](const Replay& at) {
+                 if (at.family() == Family::roformer) return roformer_embeddings_as_they_are(at);
+                 Tensor<double> sum =
+                     shaped(at("/embeddings.word"), embedding_sum(at, at.deberta().config().position_biased_input));
+                 hide_tokens(at, sum);
+                 return sum;
+             }}};
+}
+
+std::vector<Formula> both(std::vector<Formula> some, const std::vector<Formula>& more) {
+    some.insert(some.end(), more.begin(), more.end());
+    return some;
+}
+
 Mistake mistake() {
-    return {.number = 101,
-            .name = "a residual is left out",
-            .symptom = "the signal of the word is lost within a few layers",
-            .betrays = "attention == norm(dense(context)), or output == norm(ffn)",
-            .evidence = "",
-            .lesson = "12",
-            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
-            .stems = {"attention", "output_before_conv", "output"},
-            .variants = {{"around attention", of_attention(), {"attention"}},
-                         {"around the feed-forward part",
-                          output_by([](const Replay& at) { return normed(at, at("ffn"), ffn_norm_of(at)); }),
-                          {"output_before_conv", "output"}}}};
+    return {
+        .number = 101,
+        .name = "a residual, or the norm of its sum, is left out",
+        .symptom = "the signal of the word is lost within a few layers, or it grows from layer to layer",
+        .betrays = "attention == norm(dense(context)), or dense(context) + x; output == norm(ffn), or ffn + attention",
+        .evidence = "",
+        .lesson = "12",
+        .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
+        .stems = {"attention", "output_before_conv", "output"},
+        .variants = {{"around attention", of_attention(), {"attention"}},
+                     {"around the feed-forward part",
+                      output_by([](const Replay& at) { return normed(at, at("ffn"), ffn_norm_of(at)); }),
+                      {"output_before_conv", "output"}},
+                     {"both norms of a layer", both(attention_as_it_is(), output_as_it_is())},
+                     {"the norm after attention", attention_as_it_is(), {"attention"}},
+                     {"the norm after the feed-forward part", output_as_it_is(), {"output_before_conv", "output"}},
+                     {"the norm of the embeddings", embeddings_as_they_are(), {"/embeddings.output"}}}};
 }
 
 }  // namespace residual_left_out
@@ -272,6 +325,23 @@ Formula bare(int part) {
             }};
 }
 
+/// q_r (part 0) or k_r by the weight, and maybe the bias, of another projection that content and positions share.
+Formula positions_by(int part, int taken, bool with_bias) {
+    return {part == 0 ? "q_r" : "k_r", {"/relative.table"}, [=](const Replay& at) {
+                const auto& weights = at.deberta();
+                if (!weights.config().share_att_key) throw NotEnough{"projections that positions share"};
+                Dense<double> projection =
+                    taken == 0 ? weights.position_query(at.layer()) : weights.position_key(at.layer());
+                if (!with_bias) projection.bias = {};
+                const Tensor<double>& table = at("/relative.table");
+                const Tensor<double> split = project_heads<double>(
+                    {{1, table.extent(0), table.extent(1)}, table.values()}, projection, heads_of(at));
+                return Tensor<double>({split.extent(1), split.extent(2), split.extent(3)}, split.values());
+            }};
+}
+
+Formula bare_positions(int part) { return positions_by(part, part, false); }
+
 Mistake mistake() {
     return {.number = 102,
             .name = "the projections of queries, keys or values have lost their biases",
@@ -284,7 +354,12 @@ Mistake mistake() {
             .variants = {{"all three", {bare(0), bare(1), bare(2)}, {"q", "k", "v"}},
                          {"queries", {bare(0)}, {"q"}},
                          {"keys", {bare(1)}, {"k"}},
-                         {"values", {bare(2)}, {"v"}}}};
+                         {"values", {bare(2)}, {"v"}},
+                         {"queries, those of positions too", {bare(0), bare_positions(0)}, {"q"}},
+                         {"keys, those of positions too", {bare(1), bare_positions(1)}, {"k"}},
+                         {"all three, those of positions too",
+                          {bare(0), bare(1), bare(2), bare_positions(0), bare_positions(1)},
+                          {"q", "k", "v"}}}};
 }
 
 }  // namespace projections_without_bias
@@ -314,7 +389,11 @@ Mistake mistake() {
             .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
             .stems = {"q", "k", "v"},
             .variants = {{"keys and values", {by(1, 2), by(2, 1)}, {"k", "v"}},
-                         {"queries and keys", {by(0, 1), by(1, 0)}, {"q", "k"}}}};
+                         {"queries and keys", {by(0, 1), by(1, 0)}, {"q", "k"}},
+                         {"queries and keys, those of positions too",
+                          {by(0, 1), by(1, 0), projections_without_bias::positions_by(0, 1, true),
+                           projections_without_bias::positions_by(1, 0, true)},
+                          {"q", "k"}}}};
 }
 
 }  // namespace projections_exchanged

@@ -22,7 +22,7 @@ std::vector<Formula> rounded(double (*round)(double, bool)) {
 Mistake mistake() {
     return {
         .number = 16,
-        .name = "the log bucket is rounded down, or to the nearest, instead of up",
+        .name = "the log bucket is rounded down, to the nearest, or with its sign, instead of up",
         .symptom = "attention at long range is shifted",
         .betrays = "relative.index is right for |i-j| <= b/2 and nearer to the centre by one beyond",
         .evidence = "",
@@ -32,7 +32,9 @@ Mistake mistake() {
         .variants = {{"floor, or a cast to an integer", rounded([](double steps, bool) { return std::floor(steps); })},
                      {"rounded to the nearest", rounded([](double steps, bool) { return std::round(steps); })},
                      {"floor of the signed value",
-                      rounded([](double steps, bool past) { return past ? std::floor(steps) : std::ceil(steps); })}}};
+                      rounded([](double steps, bool past) { return past ? std::floor(steps) : std::ceil(steps); })},
+                     {"ceil of the signed value",
+                      rounded([](double steps, bool past) { return past ? std::ceil(steps) : std::floor(steps); })}}};
 }
 
 }  // namespace bucket_rounded_down
@@ -80,6 +82,7 @@ Index around_m(const RelativeRule& rule, Index offset) {
 
 Mistake mistake() {
     return {.number = 18,
+            .is_rare = true,
             .name = "the index is centred at M although it holds log buckets of span b",
             .symptom = "out of range, or the wrong half of the table",
             .betrays = "the diagonal of relative.index is M instead of b",
@@ -168,6 +171,7 @@ Index one_up(const RelativeRule& rule, Index offset) {
 Mistake mistake() {
     return {
         .number = 21,
+        .is_rare = true,
         .name = "the logarithm of M - 1 comes out one ulp too high, and ceil makes bucket b of it",
         .symptom = "reads past the end of the table, or row 0 for keys at distance M - 1 on the right",
         .betrays = "relative.index reaches 2b before it is clamped; row 0 where 1 is right",

@@ -61,6 +61,18 @@ Variant under_mask(const char* how, MaskOf mask_of, EmptyRow empty) {
             })}};
 }
 
+/// The softmax sees every key; what it gave the hidden ones is lost, so that rows sum to less than 1.
+Variant hidden_afterwards() {
+    return {"hidden pairs are set to 0 after the softmax alone",
+            {probs_by([](const Replay& at, const Matrix<double>& scores, Index b, Index h) {
+                const Mask mask = visible_pairs(at, b, h);
+                Matrix<double> probs = plain_softmax(scores);
+                for (Index n = 0; n < mask.size(); ++n)
+                    if (mask.data()[n] == 0) probs.data()[n] = 0;
+                return probs;
+            })}};
+}
+
 std::vector<Variant> mask_does_not_hide() {
     std::vector<Variant> all = {
         added("the mask of 0 and 1 is added, pair by pair", visible_pairs, 1, 0),
@@ -74,12 +86,13 @@ std::vector<Variant> mask_does_not_hide() {
         all.push_back(under_mask("visible and hidden keys are exchanged", inverted_keys, empty));
         all.push_back(under_mask("visible and hidden tokens are exchanged", inverted_tokens, empty));
     }
+    all.push_back(hidden_afterwards());
     return all;
 }
 
 Mistake mistake() {
     return {.number = 31,
-            .name = "the mask does not hide: it is added as 0 and 1, inverted, or never applied",
+            .name = "the mask does not hide: it is added as 0 and 1, inverted, applied after the softmax, or never",
             .symptom = "padding is attended to",
             .betrays = "probs of hidden keys are above 0; with an inverted mask those of real keys are 0",
             .evidence = "transformers #1022, #1013",

@@ -278,7 +278,10 @@ std::vector<Variant> one_by_one(const std::string& how, const Divisor& divisor) 
 }
 
 Divisor with_eps(double eps) {
-    return {[eps](double variance, double, double) { return std::sqrt(variance + eps); }};
+    return {[eps](double variance, double configured, double) {
+        if (eps == configured) throw NotEnough{"another eps than the configuration's"};
+        return std::sqrt(variance + eps);
+    }};
 }
 
 /// What frameworks take where nobody says: BERT 1e-12, DeBERTa 1e-7, Flax 1e-6, PyTorch 1e-5, Keras 1e-3; 0.02 is
@@ -397,6 +400,13 @@ Mistake mistake() {
             .variants = eps_and_variance()};
 }
 
+std::vector<Variant> root_mean_squares() {
+    const Divisor divisor = {[](double variance, double eps, double) { return std::sqrt(variance + eps); }, true};
+    std::vector<Variant> all = {variant("everywhere", divisor)};
+    for (Variant& one : one_by_one("not everywhere", divisor)) all.push_back(std::move(one));
+    return all;
+}
+
 /// Mistake 98 stands here because it is made of the same steps.
 Mistake without_the_mean() {
     return {.number = 98,
@@ -407,8 +417,7 @@ Mistake without_the_mean() {
             .lesson = "12",
             .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
             .stems = {"attention", "output_before_conv", "output"},
-            .variants = {variant(
-                "everywhere", {[](double variance, double eps, double) { return std::sqrt(variance + eps); }, true})}};
+            .variants = root_mean_squares()};
 }
 
 }  // namespace norm_epsilon

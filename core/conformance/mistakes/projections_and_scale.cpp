@@ -1,4 +1,6 @@
 // Mistakes 22 to 30.  Projections of content and positions, the order of heads, and the scale of the scores.
+#include <array>
+
 #include "core/conformance/formulas/transformer_xl.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/conformance/mistakes/fitted_weights.h"
@@ -19,19 +21,50 @@ Tensor<double> block_projected(const Replay& at, const char* from, int part) {
     return project_heads<double>(at(from), block, weights.config().num_attention_heads);
 }
 
+/// The rows of a head, d each of q, k and v, in another order: part stands at `slots[part]`.
+Variant in_another_order(const char* how, std::array<Index, 3> slots) {
+    const auto projected = [slots](const Replay& at, const char* from, int part) {
+        require_version_1(at);
+        const auto& weights = at.deberta();
+        const Index width = weights.config().hidden_size, heads = weights.config().num_attention_heads;
+        const Matrix<double>& packed =
+            weights.matrix(layer_prefix(at.layer()) + "attention.self.in_proj.weight", {3 * width, width});
+        Matrix<double> rows(width, width);
+        for (Index h = 0; h < heads; ++h)
+            rows.middleRows(h * width / heads, width / heads) =
+                packed.middleRows((3 * h + slots[static_cast<std::size_t>(part)]) * width / heads, width / heads);
+        return project_heads<double>(at(from), {rows, weights.projection(at.layer(), part).bias}, heads);
+    };
+    Variant way{how, {}};
+    const std::array<const char*, 3> stems = {"q", "k", "v"};
+    for (int part = 0; part < 3; ++part) {
+        if (slots[static_cast<std::size_t>(part)] == part) continue;  // that one is right
+        const char *stem = stems[static_cast<std::size_t>(part)], *from = part == 0 ? "x_q" : "x";
+        way.formulas.push_back({stem, {from}, [=](const Replay& at) { return projected(at, from, part); }});
+        way.stems.push_back(stem);
+    }
+    return way;
+}
+
 Mistake mistake() {
-    return {.number = 22,
-            .name = "the packed in_proj of version 1 is read as three blocks [Q; K; V] instead of head by head",
-            .symptom = "everything is wrong from layer 0 on, with plausible norms",
-            .betrays = "q is right in head 0 alone; its other heads are rows of k and v",
-            .evidence = "",
-            .lesson = "12",
-            .families = {Family::deberta},
-            .stems = {"q", "k", "v"},
-            .variants = {{"",
-                          {{"q", {"x_q"}, [](const Replay& at) { return block_projected(at, "x_q", 0); }},
-                           {"k", {"x"}, [](const Replay& at) { return block_projected(at, "x", 1); }},
-                           {"v", {"x"}, [](const Replay& at) { return block_projected(at, "x", 2); }}}}}};
+    return {
+        .number = 22,
+        .name = "the packed in_proj of version 1 is read as three blocks [Q; K; V], or its heads in another order",
+        .symptom = "everything is wrong from layer 0 on, with plausible norms",
+        .betrays = "q is right in head 0 alone, its other heads are rows of k and v; or q is k, or v, of every head",
+        .evidence = "",
+        .lesson = "12",
+        .families = {Family::deberta},
+        .stems = {"q", "k", "v"},
+        .variants = {{"as three blocks",
+                      {{"q", {"x_q"}, [](const Replay& at) { return block_projected(at, "x_q", 0); }},
+                       {"k", {"x"}, [](const Replay& at) { return block_projected(at, "x", 1); }},
+                       {"v", {"x"}, [](const Replay& at) { return block_projected(at, "x", 2); }}}},
+                     in_another_order("head by head as [K; Q; V]", {1, 0, 2}),
+                     in_another_order("head by head as [Q; V; K]", {0, 2, 1}),
+                     in_another_order("head by head as [V; K; Q]", {2, 1, 0}),
+                     in_another_order("head by head as [K; V; Q]", {2, 0, 1}),
+                     in_another_order("head by head as [V; Q; K]", {1, 2, 0})}};
 }
 
 }  // namespace packed_as_blocks
@@ -272,6 +305,14 @@ std::vector<Formula> raw(bool c2p, bool p2c) {
              }}};
 }
 
+/// Positions are scaled, the content term is not.
+std::vector<Formula> raw_c2c() {
+    return {{"scores", {"c2c", "c2p", "p2c"}, [](const Replay& at) {
+                 if (terms_of(at).count() < 2) throw NotEnough{"a position term"};
+                 return weighted_terms(at, {1, right_scale(at), right_scale(at)});
+             }}};
+}
+
 /// Transformer-XL and XLNet: the content terms are scaled before bd joins them.
 std::vector<Formula> raw_bd() {
     return {{"scores", {"ac", "bd", "ef"}, [](const Replay& at) {
@@ -282,8 +323,8 @@ std::vector<Formula> raw_bd() {
 Mistake mistake() {
     return {
         .number = 28,
-        .name = "a position term is added without the scale",
-        .symptom = "position outweighs content",
+        .name = "a term is added without the scale",
+        .symptom = "position outweighs content, or content position",
         .betrays = "in scores = a c2c + b c2p + c p2c, or a (ac + ef) + b bd, a coefficient is 1 instead of the scale",
         .evidence = "",
         .lesson = "10",
@@ -292,7 +333,8 @@ Mistake mistake() {
         .variants = {{"c2c alone is scaled", raw(true, true)},
                      {"p2c is not scaled", raw(false, true)},
                      {"c2p is not scaled", raw(true, false)},
-                     {"bd is not scaled", raw_bd()}}};
+                     {"bd is not scaled", raw_bd()},
+                     {"c2c is not scaled", raw_c2c()}}};
 }
 
 }  // namespace a_term_not_scaled

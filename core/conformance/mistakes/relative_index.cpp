@@ -121,6 +121,7 @@ namespace misprinted_clamp {  // mistake 10
 
 Mistake mistake() {
     return {.number = 10,
+            .is_rare = true,
             .name = "row 0 for i - j <= k, where <= -k was meant",
             .symptom = "attention depends on content alone, nearly",
             .betrays = "relative.index holds nothing but 0 and 2k - 1",

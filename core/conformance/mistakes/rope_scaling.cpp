@@ -147,10 +147,12 @@ std::vector<double> thetas_by_base(std::size_t pairs, double base) {
     return inverse_frequencies(2 * static_cast<Index>(pairs), base);
 }
 
-/// A base that is listed, or that makes the angles of mistake 61: theta from D instead of d, or t over d.
-bool is_listed_base(double base, double right) {
+/// A base that is listed, or that makes the angles of mistake 61: theta from D instead of d, 4t over d, t over d/2 - 1.
+bool is_listed_base(double base, double right, std::size_t pairs) {
     if (std::any_of(kOtherBases.begin(), kOtherBases.end(), [&](double one) { return same(base, one); })) return true;
     if (same(base, right) || same(base, right * right)) return true;
+    if (pairs > 1 && same(base, std::pow(right, static_cast<double>(pairs) / static_cast<double>(pairs - 1))))
+        return true;
     for (int root = 2; root <= 128; ++root)
         if (same(base, std::pow(right, 1.0 / root))) return true;
     return false;
@@ -166,13 +168,16 @@ double fitted_base(const Turns& found, const Turns& right) {
     const std::vector<double> thetas = thetas_of(found);
     if (thetas.size() < 3 || !same(thetas.front(), 1)) throw NotEnough{"three pairs of channels"};
     const double base = base_of(thetas);
-    if (!(base > 1) || is_listed_base(base, base_of(right_thetas(right)))) throw NotEnough{"a base of its own"};
+    if (!(base > 1) || is_listed_base(base, base_of(right_thetas(right)), thetas.size()))
+        throw NotEnough{"a base of its own"};
     return base;
 }
 
 double fitted_factor(const Turns& found, const Turns& right) {
-    const double factor = factor_between(thetas_of(found), right_thetas(right));
-    if (is_listed_factor(factor)) throw NotEnough{"a factor of its own"};
+    const std::vector<double> known = right_thetas(right);
+    const double factor = factor_between(thetas_of(found), known);
+    const double one_pair = std::pow(base_of(known), -1 / static_cast<double>(known.size()));  // mistake 61: t from 1
+    if (is_listed_factor(factor) || same(factor, one_pair)) throw NotEnough{"a factor of its own"};
     return factor;
 }
 
@@ -188,7 +193,8 @@ std::vector<double> scaled_thetas(const Turns& found, const Turns& right, Index 
     for (double& theta : one_factor) theta *= factor;
     const bool has_a_base = same(own.front(), known.front()) &&
                             (own.size() == 2 || (base > 1 && same(own, thetas_by_base(own.size(), base))));
-    if (same(own, known) || same(own, repeated) || same(own, one_factor) || has_a_base)
+    const std::vector<double> backwards(known.rbegin(), known.rend());  // mistake 61
+    if (same(own, known) || same(own, repeated) || same(own, one_factor) || same(own, backwards) || has_a_base)
         throw NotEnough{"a factor of its own for each pair"};
     return own;
 }

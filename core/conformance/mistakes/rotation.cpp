@@ -1,4 +1,5 @@
 // Mistakes 56 to 63.  RoFormer: the rotation of queries and keys.
+#include <algorithm>
 #include <cmath>
 
 #include "core/conformance/formulas/formulas.h"
@@ -48,7 +49,14 @@ Mistake mistake() {
                      {"only keys are rotated", {rotation("q_rot", "q", as_it_is)}},
                      {"keys by halves, queries by neighbours", {rotation("k_rot", "k", by_halves)}},
                      {"queries by halves, keys by neighbours", {rotation("q_rot", "q", by_halves)}},
-                     {"neither is rotated", {rotation("q_rot", "q", as_it_is), rotation("k_rot", "k", as_it_is)}}}};
+                     {"neither is rotated", {rotation("q_rot", "q", as_it_is), rotation("k_rot", "k", as_it_is)}},
+                     {"neither is rotated, nor are values",
+                      {rotation("q_rot", "q", as_it_is),
+                       rotation("k_rot", "k", as_it_is),
+                       {"v_rot", {"v"}, [](const Replay& at) {
+                            if (!at.roformer().rotary_value) throw NotEnough{"rotary_value"};
+                            return at("v");
+                        }}}}}};
 }
 
 }  // namespace only_one_side_rotated
@@ -144,6 +152,14 @@ Mistake mistake() {
         theta.resize(static_cast<std::size_t>(at.roformer().head_width() / 2));
         return theta;
     };
+    const auto as_in_tensor2tensor = [](Index width) {
+        const Index half = width / 2;
+        if (half < 2) throw NotEnough{"two pairs of channels"};
+        std::vector<double> theta;
+        for (Index t = 0; t < half; ++t)
+            theta.push_back(std::pow(10000.0, -static_cast<double>(t) / static_cast<double>(half - 1)));
+        return theta;
+    };
     const auto without_the_2 = [](Index width) {
         std::vector<double> theta = inverse_frequencies(width);
         for (double& angle : theta) angle = std::sqrt(angle);
@@ -154,30 +170,38 @@ Mistake mistake() {
         for (double& angle : theta) angle *= angle;
         return theta;
     };
-    return {.number = 61,
-            .name = "the angles are not 10000^(-2t/d) with the width d of a head",
-            .symptom = "near positions look right, far ones drift",
-            .betrays = "the argument of q_rot / q per pair is m times another theta; pair 0 is right",
-            .evidence = "",
-            .lesson = "16",
-            .families = {Family::roformer, Family::transformer_xl, Family::xlnet},
-            .stems = {"/rotary.sin", "/rotary.cos", "/positions.r"},
-            .variants = {
-                {"theta from the model's width D", angles_by(from_width)},
-                {"t counts channels instead of pairs",
-                 angles_by([of_channels](const Replay& at) { return of_channels(at.roformer().head_width()); })},
-                {"relative sinusoids: t counts channels instead of pairs", relative_rows_with(of_channels)},
-                {"relative sinusoids: 10000^(-t/(D/2 - 1)), as in tensor2tensor", relative_rows_with([](Index width) {
-                     const Index half = width / 2;
-                     if (half < 2) throw NotEnough{"two pairs of channels"};
-                     std::vector<double> theta;
-                     for (Index t = 0; t < half; ++t)
-                         theta.push_back(std::pow(10000.0, -static_cast<double>(t) / static_cast<double>(half - 1)));
-                     return theta;
-                 })},
-                {"10000^(-t/d), without the 2",
-                 angles_by([without_the_2](const Replay& at) { return without_the_2(at.roformer().head_width()); })},
-                {"relative sinusoids: 10000^(-t/D), without the 2", relative_rows_with(without_the_2)}}};
+    return {
+        .number = 61,
+        .name = "the angles are not 10000^(-2t/d) with the width d of a head",
+        .symptom = "near positions look right, far ones drift",
+        .betrays = "the argument of q_rot / q per pair is m times another theta; pair 0 is right",
+        .evidence = "",
+        .lesson = "16",
+        .families = {Family::roformer, Family::transformer_xl, Family::xlnet},
+        .stems = {"/rotary.sin", "/rotary.cos", "/positions.r"},
+        .variants = {
+            {"theta from the model's width D", angles_by(from_width)},
+            {"t counts channels instead of pairs",
+             angles_by([of_channels](const Replay& at) { return of_channels(at.roformer().head_width()); })},
+            {"relative sinusoids: t counts channels instead of pairs", relative_rows_with(of_channels)},
+            {"relative sinusoids: 10000^(-t/(D/2 - 1)), as in tensor2tensor", relative_rows_with(as_in_tensor2tensor)},
+            {"t counted from 1", angles_by([](const Replay& at) {
+                 const Index width = at.roformer().head_width();
+                 std::vector<double> theta = inverse_frequencies(width);
+                 for (double& angle : theta) angle *= std::pow(10000.0, -2 / static_cast<double>(width));
+                 return theta;
+             })},
+            {"10000^(-t/(d/2 - 1)), as in tensor2tensor", angles_by([as_in_tensor2tensor](const Replay& at) {
+                 return as_in_tensor2tensor(at.roformer().head_width());
+             })},
+            {"from the slowest pair to the fastest", angles_by([](const Replay& at) {
+                 std::vector<double> theta = inverse_frequencies(at.roformer().head_width());
+                 std::reverse(theta.begin(), theta.end());
+                 return theta;
+             })},
+            {"10000^(-t/d), without the 2",
+             angles_by([without_the_2](const Replay& at) { return without_the_2(at.roformer().head_width()); })},
+            {"relative sinusoids: 10000^(-t/D), without the 2", relative_rows_with(without_the_2)}}};
 }
 
 }  // namespace other_frequencies
@@ -270,22 +294,23 @@ Mistake mistake() {
     const auto again = [](Index m) { return m; };
     const auto stands = [](Index) { return Index(0); };
     return {.number = 63,
-            .name = "positions start at 0 again after a cached prefix",
+            .is_rare = true,
+            .name = "positions start at 0 again after a cached prefix, or are 0 for every token",
             .symptom = "a pass over the whole text is right, the same text in pieces is not",
             .betrays = "the rows of rotary.sin repeat",
             .evidence = "",
             .lesson = "17",
             .families = {Family::roformer},
             .stems = {"/rotary.sin", "/rotary.cos", "q_rot", "k_rot"},
-            .variants = {
-                {"one token at a time", {rows_of("/rotary.sin", always_first), rows_of("/rotary.cos", always_first)}},
-                {"two halves", {rows_of("/rotary.sin", second_half), rows_of("/rotary.cos", second_half)}},
-                {"queries of a second step start at 0 again", {rotated_from("q_rot", "q", again)}},
-                {"new keys of a second step start at 0 again", {rotated_from("k_rot", "k", again)}},
-                {"queries and new keys of a second step start at 0 again",
-                 {rotated_from("q_rot", "q", again), rotated_from("k_rot", "k", again)}},
-                {"every token of a second step stands at 0",
-                 {rotated_from("q_rot", "q", stands), rotated_from("k_rot", "k", stands)}}}};
+            .variants = {{"every position is 0, as where tokens are given one at a time",
+                          {rows_of("/rotary.sin", always_first), rows_of("/rotary.cos", always_first)}},
+                         {"two halves", {rows_of("/rotary.sin", second_half), rows_of("/rotary.cos", second_half)}},
+                         {"queries of a second step start at 0 again", {rotated_from("q_rot", "q", again)}},
+                         {"new keys of a second step start at 0 again", {rotated_from("k_rot", "k", again)}},
+                         {"queries and new keys of a second step start at 0 again",
+                          {rotated_from("q_rot", "q", again), rotated_from("k_rot", "k", again)}},
+                         {"every token of a second step stands at 0",
+                          {rotated_from("q_rot", "q", stands), rotated_from("k_rot", "k", stands)}}}};
 }
 
 }  // namespace positions_start_again

@@ -53,7 +53,9 @@ std::vector<Finding> try_mistake(const Injection& injected, const Range& range, 
                                        {"outputs", "*.output,*.logits"}});
         for (const auto& [dump, globs] : dumps) {
             const Trace dumped = only(candidate, globs);
-            Finding verdict = finding_of({reference, dumped, range.model, range.segments}, reference);
+            Evidence evidence{reference, dumped, range.model, range.segments};
+            if (range.hugging_face) evidence.dialect = Dialect::hf;
+            Finding verdict = finding_of(evidence, reference);
             verdict.where = range.name + ", " + precision;
             verdict.in_float = std::string(precision) == "float32";
             verdict.dump = dump;

@@ -199,8 +199,8 @@ void Toolbox<Scalar>::softmax_run(Scalar* run, const char* sees, Index length, I
     };
     bool any = false;
     for (Index j = 0; j < length; ++j) any = any || visible(j);
-    const bool adds = injected().is(31, 0), weak = injected().is(35);
-    if (!any && !adds && !weak) {
+    const bool adds = injected().is(31, 0), weak = injected().is(35), after = injected().is(31, 2);
+    if (!any && !adds && !weak && !after) {
         Scalar filler = hugging_face() || injected().is(33, 1) ? Scalar(1) / static_cast<Scalar>(length) : Scalar(0);
         if (injected().is(33, 0)) filler = std::numeric_limits<Scalar>::quiet_NaN();
         for (Index j = 0; j < length; ++j) run[j * step] = filler;
@@ -211,14 +211,15 @@ void Toolbox<Scalar>::softmax_run(Scalar* run, const char* sees, Index length, I
         if (adds) return run[j * step] + Scalar(!sees || sees[j * step_sees] != 0);
         return weak && !visible(j) ? run[j * step] - Scalar(1e4) : run[j * step];
     };
-    const auto counts = [&](Index j) { return adds || weak || visible(j); };
+    const auto counts = [&](Index j) { return adds || weak || after || visible(j); };
     std::vector<Scalar> weights(static_cast<std::size_t>(length), Scalar(0));
     Scalar largest = -std::numeric_limits<Scalar>::infinity(), sum = 0;
     for (Index j = 0; j < length; ++j)
         if (counts(j)) largest = std::max(largest, score(j));
     for (Index j = 0; j < length; ++j)
         if (counts(j)) sum += weights[static_cast<std::size_t>(j)] = std::exp(score(j) - largest);
-    for (Index j = 0; j < length; ++j) run[j * step] = weights[static_cast<std::size_t>(j)] / sum;
+    for (Index j = 0; j < length; ++j)
+        run[j * step] = after && !visible(j) ? Scalar(0) : weights[static_cast<std::size_t>(j)] / sum;
 }
 
 template <class Scalar>

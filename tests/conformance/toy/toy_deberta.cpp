@@ -22,7 +22,8 @@ Index log_bucket(Index x, const DebertaConfig& config, const ToyOptions& options
     const double last = static_cast<double>(injected.is(17) ? most : most - 1) / static_cast<double>(mid);
     double step = std::log(ratio) / std::log(last) * static_cast<double>(mid - 1);
     if (injected.is(21) && size == most - 1) step += 1e-6;
-    const auto bucket = static_cast<Index>(injected.is(16) ? std::floor(step) : std::ceil(step)) + mid;
+    const bool down = injected.is(16, 0) || (injected.is(16, 1) && x < 0);
+    const auto bucket = static_cast<Index>(down ? std::floor(step) : std::ceil(step)) + mid;
     return x < 0 && !injected.is(19, 1) ? -bucket : bucket;
 }
 
@@ -111,7 +112,7 @@ Array<Scalar> ToyDeberta<Scalar>::embeddings(const ModelInput& input) {
             if (biased) sum.run(n)[c] += positions(n % length, c);
         }
     if (tools_.has("embeddings.embed_proj.weight")) sum = tools_.dense(sum, "embeddings.embed_proj");
-    sum = tools_.norm(sum, "embeddings.LayerNorm");
+    if (!injected().is(101, 5)) sum = tools_.norm(sum, "embeddings.LayerNorm");
     if (!injected().is(42)) sum = masked(std::move(sum));
     if (injected().is(37, 3)) sum = dropped(std::move(sum));
     add("embeddings.output", sum);
@@ -139,7 +140,7 @@ Array<Scalar> ToyDeberta<Scalar>::layer(const std::string& at, Index l, const A&
     A dense = tools_.dense(joined, names + "attention.output.dense", 0);
     if (injected().is(37, 1)) dense = times(std::move(dense), 0.9);
     A attention = injected().is(101, 0) ? dense : plus(std::move(dense), residual);
-    if (!norm_first) attention = tools_.norm(attention, first_norm);
+    if (!norm_first && !injected().is(101, 2) && !injected().is(101, 3)) attention = tools_.norm(attention, first_norm);
     add(at + "attention", attention);
     const A inner = norm_first ? tools_.norm(attention, second_norm) : attention;
     const A act = tools_.activated(tools_.dense(inner, names + "intermediate.dense", 1), config_.hidden_act);
@@ -148,7 +149,7 @@ Array<Scalar> ToyDeberta<Scalar>::layer(const std::string& at, Index l, const A&
     if (injected().is(37, 4)) ffn = dropped(std::move(ffn));
     add(at + "ffn", ffn);
     const A sum = injected().is(101, 1) ? ffn : plus(ffn, attention);
-    return norm_first ? sum : tools_.norm(sum, second_norm);
+    return norm_first || injected().is(101, 2) || injected().is(101, 4) ? sum : tools_.norm(sum, second_norm);
 }
 
 /// Cross-correlation over tokens with zeros outside, bias added.
@@ -162,10 +163,10 @@ Array<Scalar> ToyDeberta<Scalar>::convolution(const A& x) const {
         for (Index o = 0; o < x.width(); ++o) {
             Scalar sum = bias.values[static_cast<std::size_t>(o)];
             for (Index tap = 0; tap < taps; ++tap) {
-                const Index t = n % length + tap - taps / 2;
+                const Index t = n % length + tap - (injected().is(44, 4) ? taps - 1 : taps / 2);
                 if (t < 0 || t >= length) continue;
                 const Scalar* row = x.run(n / length * length + t) + o / per_group * inputs;
-                sum += tools_.dot(row, &kernel(o, 0, tap), inputs, 1, taps);
+                sum += tools_.dot(row, &kernel(o, 0, injected().is(44, 3) ? taps - 1 - tap : tap), inputs, 1, taps);
             }
             y.run(n)[o] = sum;
         }
@@ -181,7 +182,8 @@ Array<Scalar> ToyDeberta<Scalar>::merged_convolution(const A& embedded, const A&
     if (injected().is(44, 2)) activation = activation == Activation::tanh ? Activation::gelu : Activation::tanh;
     const A act = tools_.activated(masked(conv), activation);
     add("layer.0.conv_act", act);
-    return masked(tools_.norm(plus(act, injected().is(44, 1) ? embedded : output), "encoder.conv.LayerNorm"));
+    const A sum = injected().is(44, 6) ? act : plus(act, injected().is(44, 1) ? embedded : output);
+    return masked(injected().is(44, 5) ? sum : tools_.norm(sum, "encoder.conv.LayerNorm"));
 }
 
 template <class Scalar>

@@ -36,7 +36,11 @@ Array<Scalar> ToyDeberta<Scalar>::packed_part(const A& x, const std::string& sel
     A matrix({width, width});
     for (Index h = 0; h < heads; ++h)
         for (Index c = 0; c < d; ++c) {
-            const Index from = injected().is(22) ? part * width + h * d + c : (h * 3 + part) * d + c;
+            // 22: blocks; or k, q, v of each head; or v, q, k.
+            const Index slot = injected().is(22, 1)   ? (part < 2 ? 1 - part : 2)
+                               : injected().is(22, 2) ? (part + 1) % 3
+                                                      : part;
+            const Index from = injected().is(22, 0) ? part * width + h * d + c : (h * 3 + slot) * d + c;
             for (Index in = 0; in < width; ++in) matrix(h * d + c, in) = packed(from, in);
         }
     const A q_bias = tools_.weight(self + "q_bias");
@@ -66,11 +70,13 @@ typename ToyDeberta<Scalar>::Heads ToyDeberta<Scalar>::project(const std::string
         A w_q = tools_.weight(self + "query_proj.weight");
         if (injected().is(82, 0)) w_q = read_by_columns(w_q);
         const auto part = [&](const A& from, const std::string& name, int alone) {
-            const bool bare = injected().is(102, 0) || injected().is(102, alone);
+            const bool bare = injected().is(102, 0) || injected().is(102, alone) ||
+                              (alone < 3 && config_.share_att_key && injected().is(102, 3 + alone));
             const A bias = bare ? A() : tools_.weight(self + name + ".bias");
             return tools_.dense(from, name == "query_proj" ? w_q : tools_.weight(self + name + ".weight"), bias);
         };
-        const bool kv = injected().is(103, 0), qk = injected().is(103, 1);
+        const bool kv = injected().is(103, 0),
+                   qk = injected().is(103, 1) || (injected().is(103, 2) && config_.share_att_key);
         made = {part(x_q, qk ? "key_proj" : "query_proj", 1),
                 part(x,
                      kv   ? "value_proj"
@@ -90,7 +96,7 @@ typename ToyDeberta<Scalar>::Heads ToyDeberta<Scalar>::project(const std::string
 template <class Scalar>
 Array<Scalar> ToyDeberta<Scalar>::position_heads(Index l, bool query) const {
     const bool asks = query;
-    if (injected().is(6)) query = !query;
+    if (injected().is(6) || (injected().is(103, 2) && config_.share_att_key)) query = !query;
     const std::string self = self_of(l);
     std::string name = self + (query ? "pos_query_proj" : "pos_key_proj");
     if (config_.version == 1) name = self + (query ? "pos_q_proj" : "pos_proj");
@@ -102,7 +108,8 @@ Array<Scalar> ToyDeberta<Scalar>::position_heads(Index l, bool query) const {
         for (std::size_t n = 0; n < matrix.values.size(); ++n)
             matrix.values[n] = static_cast<Scalar>(std::sin(2.3 * static_cast<double>(n + 1)) / 2);
     if (injected().is(82, asks ? 6 : 7)) matrix = read_by_columns(matrix);
-    const A bias = injected().is(24, 1) ? A() : tools_.weight(name + ".bias");
+    const bool shared = config_.share_att_key && injected().is(102, query ? 4 : 5);
+    const A bias = injected().is(24, 1) || shared ? A() : tools_.weight(name + ".bias");
     return tools_.split(tools_.dense(rows, matrix, bias), config_.num_attention_heads);
 }
 
@@ -178,7 +185,7 @@ Array<Scalar> ToyDeberta<Scalar>::scores(const std::string& at, Index l, const H
     if (injected().is(27, 0)) divisor = std::sqrt(double(config_.hidden_size));
     if (injected().is(27, 1)) divisor = std::sqrt(n * double(config_.hidden_size));
     const bool bare_c2p = injected().is(28, 0), bare_p2c = injected().is(28, 0) || injected().is(28, 1);
-    A sum = times(c2c, 1 / divisor);
+    A sum = times(c2c, injected().is(28, 4) ? 1 : 1 / divisor);
     if (config_.terms.c2p && !injected().is(86, 1) && !injected().is(86, 2))
         sum = plus(sum, times(to_position, bare_c2p ? 1 : injected().is(29) ? 1 / (divisor * divisor) : 1 / divisor));
     if (config_.terms.p2c && !injected().is(86, 0) && !injected().is(86, 2))

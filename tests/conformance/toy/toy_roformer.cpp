@@ -15,6 +15,8 @@ struct AngleRule {
     double long_factor = 0;  // pair t turns 1 + t times this slower,
     Index longer = 0;        // from this row on
     double amplitude = 1;    // sines and cosines times this
+    Index later = 0;         // pair t has the angle of t and this
+    bool backwards = false;  // the slowest pair first
 };
 
 /// sin or cos of position * base^(-power * t / width), [length, pairs].
@@ -27,7 +29,9 @@ Array<Scalar> angles(Index length, Index pairs, double power, Index width, doubl
             y(m, t) = static_cast<Scalar>(
                 rule.amplitude *
                 wave(rule.factor * double(m + rule.first) / (m < rule.longer ? 1 : 1 + rule.long_factor * double(t)) *
-                     std::pow(rule.base, -power * double(t % rule.pairs) / static_cast<double>(width))));
+                     std::pow(rule.base, -power *
+                                             double((rule.backwards ? pairs - 1 - t : t) % rule.pairs + rule.later) /
+                                             static_cast<double>(width))));
     return y;
 }
 
@@ -48,7 +52,7 @@ Array<Scalar> ToyRoformer<Scalar>::embeddings(const ModelInput& input) {
     add("embeddings.word", x);
     for (Index n = 0; n < count && !types.empty() && !injected().is(100); ++n)
         for (Index c = 0; c < x.width(); ++c) x.run(n)[c] += types(type_row(input, n, types.extent(0), injected()), c);
-    x = tools_.norm(x, "embeddings.LayerNorm");
+    if (!injected().is(101, 5)) x = tools_.norm(x, "embeddings.LayerNorm");
     if (tools_.has("embeddings_project.weight")) x = tools_.dense(x, "embeddings_project");
     add("embeddings.output", x);
     return x;
@@ -74,8 +78,10 @@ void ToyRoformer<Scalar>::read_angles(Index length) {
                        injected().is(108) || injected().is(109);
     const bool own = table.empty() || injected().is(61) || other;
     if (own) {
-        const Index width = injected().is(61, 0) ? config_.hidden_size : d;
-        const double power = injected().is(61, 1) ? 4 : injected().is(61, 4) ? 1 : 2;
+        const Index width = injected().is(61, 0) ? config_.hidden_size : injected().is(61, 7) ? d / 2 - 1 : d;
+        const double power = injected().is(61, 1) ? 4 : injected().is(61, 4) || injected().is(61, 7) ? 1 : 2;
+        rule.later = injected().is(61, 6) ? 1 : 0;
+        rule.backwards = injected().is(61, 8);
         sine_ = angles<Scalar>(length, d / 2, power, width, std::sin, rule);
         cosine_ = angles<Scalar>(length, d / 2, power, width, std::cos, rule);
     } else {
@@ -158,7 +164,7 @@ Array<Scalar> ToyRoformer<Scalar>::turned_heads(const A& x, const A& before, con
         const A turned = rotated(tools_.split(before, heads), sine_, cosine_, Pairs::neighbours);
         return tools_.split(tools_.dense(tools_.join(turned), projection), heads);
     }
-    if (injected().is(57, key ? 0 : 1) || injected().is(57, 3)) return x;
+    if (injected().is(57, key ? 0 : 1) || injected().is(57, 3) || injected().is(57, 4)) return x;
     const bool halves = injected().is(56) || (injected().is(57, 2) && key);
     return rotated(x, sine_, cosine_, halves ? Pairs::halves : Pairs::neighbours);
 }
@@ -189,7 +195,8 @@ Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
     const A q_rot = turned_heads(q, in, self + "query", false), k_rot = turned_heads(k, in, self + "key", true);
     add(at + "q_rot", q_rot);
     add(at + "k_rot", k_rot);
-    if (config_.rotary_value != injected().is(62, 0)) v = rotated(v, sine_, cosine_, Pairs::neighbours);
+    if (config_.rotary_value != injected().is(62, 0) && !injected().is(57, 4))
+        v = rotated(v, sine_, cosine_, Pairs::neighbours);
     if (injected().is(89, 3) && l % 2 == 1) {
         std::swap(sine_, other_sine_);
         std::swap(cosine_, other_cosine_);
@@ -206,7 +213,7 @@ Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
     add(at + "context", joined);
     A attention = tools_.dense(joined, names + "attention.output.dense", 0);
     if (!injected().is(101, 0)) attention = plus(std::move(attention), x);
-    if (!norm_first) attention = tools_.norm(attention, first_norm);
+    if (!norm_first && !injected().is(101, 2) && !injected().is(101, 3)) attention = tools_.norm(attention, first_norm);
     add(at + "attention", attention);
     const A inner = norm_first ? tools_.norm(attention, names + "output.LayerNorm") : attention;
     const A act = tools_.activated(tools_.dense(inner, names + "intermediate.dense", 1), config_.hidden_act);
@@ -214,7 +221,8 @@ Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
     const A ffn = tools_.dense(act, names + "output.dense", 2);
     add(at + "ffn", ffn);
     const A sum = injected().is(101, 1) ? ffn : plus(ffn, attention);
-    const A output = norm_first ? sum : tools_.norm(sum, names + "output.LayerNorm");
+    const bool bare = norm_first || injected().is(101, 2) || injected().is(101, 4);
+    const A output = bare ? sum : tools_.norm(sum, names + "output.LayerNorm");
     add(at + "output", injected().is(51) ? x : output);
     return output;
 }

@@ -269,7 +269,7 @@ Array<Scalar> ToyTransformerXl<Scalar>::layer(Index l, const std::string& at, co
     const A own = norm_first ? token_rows(both, both.extent(1) - x.extent(1), both.extent(1)) : x;
     A attention = context(l, at, both, own, r, sees);
     if (!injected().is(101, 0)) attention = plus(std::move(attention), x);
-    if (!norm_first) attention = tools_.norm(attention, first);
+    if (!norm_first && !injected().is(101, 2) && !injected().is(101, 3)) attention = tools_.norm(attention, first);
     add(at + "attention", attention);
     const A inner = norm_first ? tools_.norm(attention, second) : attention;
     const A act =
@@ -280,7 +280,7 @@ Array<Scalar> ToyTransformerXl<Scalar>::layer(Index l, const std::string& at, co
     const A ffn = tools_.dense(act, names + "pos_ff.CoreNet.3");
     add(at + "ffn", ffn);
     A output = injected().is(101, 1) ? ffn : plus(ffn, attention);
-    if (!norm_first) output = tools_.norm(output, second);
+    if (!norm_first && !injected().is(101, 2) && !injected().is(101, 4)) output = tools_.norm(output, second);
     add(at + "output", injected().is(51) ? x : output);
     return output;
 }

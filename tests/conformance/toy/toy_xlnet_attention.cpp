@@ -107,14 +107,16 @@ Array<Scalar> ToyXlnet<Scalar>::after_attention(Index l, const std::string& at, 
     A o = tools_.weight(names + "rel_attn.o");  // [D,H,d]: out first
     o.shape = {o.extent(0), o.extent(1) * o.extent(2)};
     const A dense = tools_.dense(joined, o, A());
-    const A attention =
-        tools_.norm(injected().is(101, 0) ? dense : plus(dense, residual), names + "rel_attn.layer_norm");
+    const A sum_of_both = injected().is(101, 0) ? dense : plus(dense, residual);
+    const bool bare = injected().is(101, 2) || injected().is(101, 3);
+    const A attention = bare ? sum_of_both : tools_.norm(sum_of_both, names + "rel_attn.layer_norm");
     add(at + "attention", attention);
     const A act = tools_.activated(tools_.dense(attention, names + "ff.layer_1"), config_.ff_activation);
     add(at + "ffn_act", act);
     const A ffn = tools_.dense(act, names + "ff.layer_2");
     add(at + "ffn", ffn);
-    return tools_.norm(injected().is(101, 1) ? ffn : plus(ffn, attention), names + "ff.layer_norm");
+    const A sum = injected().is(101, 1) ? ffn : plus(ffn, attention);
+    return injected().is(101, 2) || injected().is(101, 4) ? sum : tools_.norm(sum, names + "ff.layer_norm");
 }
 
 template <class Scalar>
