@@ -5,6 +5,7 @@
 
 #include "core/conformance/diagnosis/diagnosis.h"
 #include "core/conformance/diagnosis/evidence.h"
+#include "core/conformance/diagnosis/judge.h"
 #include "core/io/safetensors.h"
 #include "core/models/deberta.h"
 #include "tests/conformance/recorded.h"
@@ -281,6 +282,29 @@ TEST_CASE("would learn: where a stage of the weights fails, the model is asked f
     const Answer all(range, port_of(range, {39, 0}), true, true);
     REQUIRE(all.diagnosis.named);
     CHECK(all.diagnosis.named->mistake == 39);
+}
+
+TEST_CASE("diagnosis: of mistakes that make the same numbers the rare one is said last", "[kit]") {
+    // Texts of at most M - 1 tokens show no difference between no buckets at all and one logarithm an ulp too high.
+    const Range range = range_named(Family::deberta, "ms_deberta_v3_long");
+    const Answer answer(range, port_of(range, {84, 0}), true, true);
+    REQUIRE(answer.diagnosis.named);
+    CHECK(answer.diagnosis.named->mistake == 84);
+    CHECK(answer.diagnosis.equivalent == std::vector<int>{21});
+}
+
+TEST_CASE("diagnosis: the eps of the configuration is no other eps", "[kit]") {
+    const Range range = range_named(Family::deberta, "ms_deberta_v3_emd");  // eps 1e-7
+    const Trace port = port_of(range, {40, 5});
+    const Evidence evidence{range.sharp, port, range.model, range.segments};
+    const Comparison comparison = compare(range.sharp, port);
+    REQUIRE(comparison.first());
+    const Judge judge(evidence, comparison, *comparison.first());
+    for (const Variant& way : mistake_of(40).variants) {
+        if (way.how.find("at least in the ") != std::string::npos && !way.how.ends_with("embeddings")) continue;
+        INFO(way.how);
+        CHECK(judge.judge(40, way).has_value() == !way.how.starts_with("eps 1e-7"));
+    }
 }
 
 TEST_CASE("would learn: without model or input no mistake gets another one's name", "[kit][mutation]") {
