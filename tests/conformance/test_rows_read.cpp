@@ -115,6 +115,32 @@ TEST_CASE("rows read: numbers that no row gives are not described", "[kit][rows]
     CHECK_FALSE(layer.said("c2p", Tensor<double>(layer.right("c2p").shape())));  // nothing is read
 }
 
+TEST_CASE("rows read: queries that are no numbers, and tables whose rows are all alike, are not searched",
+          "[kit][rows]") {
+    const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
+    const auto said_with = [&](const char* stem, double value) {
+        Trace port;
+        for (Stage stage : range.sharp.stages()) {
+            if (stage.name == std::string("layer.0.") + stem) {
+                Tensor<double> values(stage.shape());
+                for (Index n = 0; n < values.size(); ++n) values[n] = value;
+                stage.values = values;
+            }
+            port.add(stage);
+        }
+        const Evidence evidence{range.sharp, port, range.model, range.segments};
+        const Replay here(evidence, "layer.0.");
+        Tensor<double> found = here.computed("c2p");
+        const Tensor<double> right = found;
+        found[0] += 1;
+        return rows_read_instead(here, "c2p", right, found, 1e-9);
+    };
+    CHECK_FALSE(said_with("q", std::numeric_limits<double>::quiet_NaN()));
+    CHECK_FALSE(said_with("q", std::numeric_limits<double>::infinity()));
+    CHECK_FALSE(said_with("k_r", 0));
+    CHECK_FALSE(said_with("k_r", 1));
+}
+
 TEST_CASE("rows read: another shift of bd_raw", "[kit][rows]") {
     const Layer layer = transformer_xl();
     const Index columns = layer.right("bd_raw").extent(3), length = layer.right("bd_raw").extent(2);

@@ -12,9 +12,10 @@ namespace locus::conformance {
 
 namespace {
 
-constexpr Index kMostCells = 4'000'000;  // of a matrix that is searched: 2000 tokens
-constexpr Index kMostShift = 8;          // rows, or distances, that all pairs may be off by
-constexpr std::size_t kMostSaid = 4;     // distances that a sentence lists
+constexpr Index kMostCells = 4'000'000;        // of a matrix that is searched: 2000 tokens
+constexpr std::size_t kMostKept = 20'000'000;  // cells that all pairs together may have read: rows that are all alike
+constexpr Index kMostShift = 8;                // rows, or distances, that all pairs may be off by
+constexpr std::size_t kMostSaid = 4;           // distances that a sentence lists
 
 /// Numbers that a pair could read: those of row i (by_query), or of row j, of all [B,H,N,R].
 struct ReadFrom {
@@ -76,6 +77,7 @@ public:
                                               [&](const auto& each) { return std::abs(each.second) <= allowed; });
                 ++seen_;
                 if (cells.empty()) (zero ? zeros_ : strangers_) += 1;
+                if ((kept_ += cells.size()) > kMostKept) return;
                 cells_[at(i, j)] = std::move(cells);
             }
     }
@@ -83,7 +85,7 @@ public:
     Index queries() const { return queries_; }
     Index keys() const { return keys_; }
     /// Every pair that is seen holds one of the numbers, few of them 0 instead.
-    bool explain() const { return seen_ > 0 && strangers_ == 0 && 2 * zeros_ < seen_; }
+    bool explain() const { return kept_ <= kMostKept && seen_ > 0 && strangers_ == 0 && 2 * zeros_ < seen_; }
     Index zeros() const { return zeros_; }
     const std::vector<Index>& of(Index i, Index j) const { return cells_[at(i, j)]; }
 
@@ -109,6 +111,7 @@ private:
     }
 
     Index queries_, keys_, seen_ = 0, strangers_ = 0, zeros_ = 0;
+    std::size_t kept_ = 0;
     std::vector<std::vector<Index>> cells_;
 };
 
@@ -140,8 +143,7 @@ struct Plane {
     }
 };
 
-/// The plane that all reads lie on, if it follows from three pairs in a corner; rows of a table, so that a step of i or
-/// j changes it by few (`most`).
+/// The plane that all reads lie on; nothing where they lie on none, or one whose slopes are larger than `most`.
 std::optional<Plane> plane_of(const Reads& reads, Index most) {
     // The first two pairs beside each other in a row, and in a column, give the slopes.
     std::optional<Plane> found;
@@ -222,11 +224,12 @@ private:
         return std::nullopt;
     }
 
-    /// The right row of another distance: of the other sign, or some tokens further.
+    /// True if a pair of any distance should read one of these.
     static bool belongs(const std::vector<Index>& cells, const CellsByPlace& right) {
         return std::any_of(right.begin(), right.end(),
                            [&](const auto& each) { return share_a_cell(cells, each.second); });
     }
+    /// The right row of another distance: of the other sign, or some tokens further.
     Said of_another_distance() const {
         const auto right = by_place(should_, [&](Index i, Index j) { return distance(i, j); });
         const auto here = by_place(reads_, [&](Index i, Index j) { return distance(i, j); });
@@ -368,12 +371,13 @@ std::optional<std::string> rows_read_instead(const Replay& here, const std::stri
     const Index heads = right.extent(0) * right.extent(1), pairs = right.extent(2) * right.extent(3);
     if (!from || from->all.extent(0) * from->all.extent(1) != heads ||
         from->rows() != right.extent(from->by_query ? 2 : 3) ||
-        std::max(pairs, from->rows() * from->columns()) > kMostCells)
+        std::max(pairs, from->rows() * from->columns()) > kMostCells ||
+        !std::all_of(from->all.values().begin(), from->all.values().end(), [](double x) { return std::isfinite(x); }))
         return std::nullopt;
 
     std::optional<std::string> said;
     const Reads should(*from, right, right, allowed, false), reads(*from, right, found, allowed, false);
-    if (!should.explain()) return std::nullopt;
+    if (!should.explain() || should.zeros() > 0) return std::nullopt;
     if (reads.explain()) {
         const auto is_right = [&](Index i, Index j, const auto& cells) { return share_a_cell(cells, should.of(i, j)); };
         if (!reads.every(is_right))
