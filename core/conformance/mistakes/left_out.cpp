@@ -266,6 +266,8 @@ Tensor<double> roformer_embeddings_as_they_are(const Replay& at) {
     Matrix<double> rows = at("/embeddings.word").rows();
     const Matrix<double> types =
         weights.matrix("embeddings.token_type_embeddings.weight", {config.type_vocab_size, config.embedding_size});
+    if (rows.rows() != at.input().batch() * at.input().length() || rows.cols() != config.embedding_size)
+        throw NotEnough{"embeddings.word, a row for each token"};
     for (Index n = 0; n < rows.rows() && types.rows() > 0; ++n)
         rows.row(n) += types.row(token_types_left_out::type_of(at.input(), n));
     if (config.embedding_size != config.hidden_size)
