@@ -42,21 +42,13 @@ private:
 };
 
 /// The same weights in half precision.
-class Halved : public WeightSource {
+class Halved : public Mixed {
 public:
-    explicit Halved(std::shared_ptr<const WeightSource> from) : from_(std::move(from)) {}
-    std::optional<Shape> shape(const std::string& name) const override { return from_->shape(name); }
-    std::vector<std::string> names() const override { return from_->names(); }
-    std::string location() const override { return from_->location(); }
-    Matrix<float> rows_f32(const std::string& name, Index first, Index rows) const override {
-        return rows_f64(name, first, rows).cast<float>();
-    }
+    explicit Halved(std::shared_ptr<const WeightSource> from)
+        : Mixed(std::move(from), [](const std::string& name) { return name; }) {}
     Matrix<double> rows_f64(const std::string& name, Index first, Index rows) const override {
-        return from_->rows_f32(name, first, rows).cast<Eigen::half>().cast<float>().cast<double>();
+        return Mixed::rows_f64(name, first, rows).cast<float>().cast<Eigen::half>().cast<float>().cast<double>();
     }
-
-private:
-    std::shared_ptr<const WeightSource> from_;
 };
 
 Mixed::Other replacing(const std::string& part, const std::string& by) {
