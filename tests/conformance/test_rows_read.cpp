@@ -40,7 +40,7 @@ struct Layer {
                         : gathered_by_key(here.table_products("k", "q_r"), index);
     }
     std::optional<std::string> said(const std::string& stem, const Tensor<double>& found) const {
-        return rows_read_instead(here, stem, right(stem), found, 1e-9);
+        return rows_read_instead(here, stem, {right(stem), found, 1e-9, {}});
     }
     std::string of(const std::string& stem, const RowOf& row) const {
         return said(stem, gathered_by(row, stem == "c2p")).value_or("nothing");
@@ -133,7 +133,7 @@ TEST_CASE("rows read: queries that are no numbers, and tables whose rows are all
         Tensor<double> found = here.computed("c2p");
         const Tensor<double> right = found;
         found[0] += 1;
-        return rows_read_instead(here, "c2p", right, found, 1e-9);
+        return rows_read_instead(here, "c2p", {right, found, 1e-9, {}});
     };
     CHECK_FALSE(said_with("q", std::numeric_limits<double>::quiet_NaN()));
     CHECK_FALSE(said_with("q", std::numeric_limits<double>::infinity()));

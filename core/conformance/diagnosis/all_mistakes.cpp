@@ -419,21 +419,14 @@ private:
 
     /// Which rows an unexplained gather read, if that is known and no simpler rule gives its values.
     static bool describe_rows_read(const Evidence& evidence, const StageVerdict& verdict,
-                                   const std::vector<Formula>& assumed, WrongStage& stage) try {
+                                   const std::vector<Formula>& assumed, WrongStage& stage) {
         const auto [scope, stem] = scope_and_stem(verdict.name);
-        const Replay here(evidence, scope, {}, assumed);
-        const Tensor<double> right = here.computed(stem);
-        const Tensor<double> found = widened(*evidence.candidate.at(verdict.name));
-        const double allowed = verdict.tolerance.absolute + verdict.tolerance.relative * largest_size(right);
-        auto said = rows_read_instead(here, stem, right, found, allowed);
-        if (!said || pattern_of_values({right, found, allowed, evidence.reference.at(verdict.name)->axes}))
-            return false;
-        stage.diagnosis.pattern = std::move(*said);
-        return true;
-    } catch (const NotEnough&) {
-        return false;
-    } catch (const Error&) {  // shapes that do not fit the formula
-        return false;
+        return beside_its_formula(evidence, verdict, assumed, [&, stem = stem](const Replay& here, const Compared& at) {
+            auto said = rows_read_instead(here, stem, at);
+            if (!said || pattern_of_values(at)) return false;
+            stage.diagnosis.pattern = std::move(*said);
+            return true;
+        });
     }
 
     /// What an unexplained stage is made of, if that is known.  What nothing explains in one layer is not searched in
@@ -473,13 +466,21 @@ private:
 
     /// Every value is the same number times what the right formula gives.
     static bool off_by_a_factor(const Evidence& evidence, const StageVerdict& verdict,
-                                const std::vector<Formula>& assumed) try {
+                                const std::vector<Formula>& assumed) {
+        return beside_its_formula(evidence, verdict, assumed,
+                                  [](const Replay&, const Compared& at) { return common_factor(at).has_value(); });
+    }
+
+    /// What `look` sees in a stage beside the values that the right formula gives; false where it gives none.
+    template <class Look>
+    static bool beside_its_formula(const Evidence& evidence, const StageVerdict& verdict,
+                                   const std::vector<Formula>& assumed, Look look) try {
         const auto [scope, stem] = scope_and_stem(verdict.name);
-        const Tensor<double> right = Replay(evidence, scope, {}, assumed).computed(stem);
-        const Tensor<double> found = widened(*evidence.candidate.at(verdict.name));
+        const Replay here(evidence, scope, {}, assumed);
+        const Tensor<double> right = here.computed(stem), found = widened(*evidence.candidate.at(verdict.name));
         if (right.shape() != found.shape()) return false;
         const double allowed = verdict.tolerance.absolute + verdict.tolerance.relative * largest_size(right);
-        return common_factor({right, found, allowed, {}}).has_value();
+        return look(here, Compared{right, found, allowed, evidence.reference.at(verdict.name)->axes});
     } catch (const NotEnough&) {
         return false;
     } catch (const Error&) {  // shapes that do not fit the formula

@@ -10,6 +10,7 @@
 #include "core/conformance/diagnosis/judge.h"
 #include "core/conformance/diagnosis/patterns.h"
 #include "core/conformance/diagnosis/saved.h"
+#include "core/conformance/formulas/arithmetic.h"
 
 namespace locus::conformance {
 
@@ -28,18 +29,9 @@ struct Change {
     std::map<std::string, double> constant = {};    // every value of the tensor is this number
     std::map<std::string, Index> first_row = {};    // its rows are read so many further on
     std::set<std::string> one_more = {};            // 1 is added to every value
-    std::string rounded_to = {};                    // every value of every tensor is one that this dtype holds
+    double (*rounded)(double) = nullptr;            // every value of every tensor goes through this
     std::set<std::string> identity = {};            // square matrices that change nothing
 };
-
-/// To the short type and back.
-void round_to(const std::string& dtype, Matrix<double>& values) {
-    for (Index n = 0; n < values.size(); ++n) {
-        const auto single = static_cast<float>(values.data()[n]);
-        values.data()[n] = dtype == "F16" ? static_cast<double>(static_cast<float>(Eigen::half(single)))
-                                          : static_cast<double>(static_cast<float>(Eigen::bfloat16(single)));
-    }
-}
 
 /// The parameters of a checkpoint after a change; remembers which were read.
 class ChangedWeights : public WeightSource {
@@ -70,7 +62,7 @@ public:
         if (const auto constant = change_.constant.find(name); constant != change_.constant.end())
             values.setConstant(constant->second);
         if (change_.one_more.contains(name)) values.array() += 1;
-        if (!change_.rounded_to.empty()) round_to(change_.rounded_to, values);
+        if (change_.rounded) values = values.unaryExpr(change_.rounded).eval();
         if (change_.identity.contains(name))
             for (Index n = 0; n < values.rows(); ++n)
                 for (Index c = 0; c < values.cols(); ++c) values(n, c) = first_row + n == c;
@@ -325,8 +317,8 @@ std::vector<Other> Parts::other_weights() const {
     std::set<std::string> parts;
     for (const std::string& name : read) parts.insert(part_of(name));
     add_layers(read, all);
-    for (const char* dtype : {"F16", "BF16"})
-        add_change(std::string("it is made with weights that were rounded to ") + dtype, {.rounded_to = dtype}, all);
+    add_change("it is made with weights that were rounded to F16", {.rounded = stored<Eigen::half>}, all);
+    add_change("it is made with weights that were rounded to BF16", {.rounded = stored<Eigen::bfloat16>}, all);
     for (const std::string& part : parts) add_weights(part, read, all);
     return all;
 }

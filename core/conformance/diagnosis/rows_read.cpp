@@ -364,8 +364,9 @@ std::optional<ReadFrom> source_read_by(const Replay& here, const std::string& st
 
 }  // namespace
 
-std::optional<std::string> rows_read_instead(const Replay& here, const std::string& stem, const Tensor<double>& right,
-                                             const Tensor<double>& found, double allowed) try {
+std::optional<std::string> rows_read_instead(const Replay& here, const std::string& stem, const Compared& at) try {
+    const Tensor<double>&right = at.right, &found = at.found;
+    const double allowed = at.allowed;
     if (right.rank() != 4 || right.shape() != found.shape()) return std::nullopt;
     const std::optional<ReadFrom> from = source_read_by(here, stem);
     const Index heads = right.extent(0) * right.extent(1), pairs = right.extent(2) * right.extent(3);

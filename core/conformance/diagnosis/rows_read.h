@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/conformance/diagnosis/evidence.h"
+#include "core/conformance/diagnosis/patterns.h"
 
 namespace locus::conformance {
 
@@ -13,9 +14,8 @@ namespace locus::conformance {
 ///   "pair (i,j) reads column i + j of bd_raw instead of column 4 - i + j";
 ///   "the row of k_r depends on i - j, as it should, but is another one: for i - j = 5 row 14 instead of 13".
 /// Nothing for any other stage, where a number is none of those, or where the stage is too large to search.
-/// here: the scope of the stage, by what the candidate reports; right: the stage as it should be by that;
-/// found: as it is; allowed: how far a number may be off.  [B,H,Tq,Tk].
-std::optional<std::string> rows_read_instead(const Replay& here, const std::string& stem, const Tensor<double>& right,
-                                             const Tensor<double>& found, double allowed);
+/// here: the scope of the stage, by what the candidate reports; at: the stage [B,H,Tq,Tk] beside what it should be by
+/// that.
+std::optional<std::string> rows_read_instead(const Replay& here, const std::string& stem, const Compared& at);
 
 }  // namespace locus::conformance

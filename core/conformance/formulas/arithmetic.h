@@ -110,6 +110,15 @@ Tensor<double> mapped(Tensor<double> values, Change change) {
     return values;
 }
 
+/// To the short type and back; half and bfloat16 by way of float.
+template <class Short>
+double stored(double value) {
+    if constexpr (std::is_same_v<Short, double>)
+        return value;
+    else
+        return static_cast<double>(static_cast<float>(static_cast<Short>(static_cast<float>(value))));
+}
+
 /// Product of tensors of one shape, value by value.
 inline Tensor<double> product_of(Tensor<double> product, const Tensor<double>& factor) {
     if (product.shape() != factor.shape()) throw NotEnough{"stages of one shape"};

@@ -33,15 +33,6 @@ Tensor<double> table_of(const Replay& at) {
     return as_tensor<double>({table.rows(), table.cols()}, table);
 }
 
-/// The table through a projection, heads split -> [H,2k,d].
-Tensor<double> table_heads(const Replay& at, const Dense<double>& projection) {
-    const Tensor<double>& table = at("/relative.table");
-    const Tensor<double> split =
-        project_heads<double>(Tensor<double>({1, table.extent(0), table.extent(1)}, table.values()), projection,
-                              at.deberta().config().num_attention_heads);
-    return {{split.extent(1), split.extent(2), split.extent(3)}, split.values()};
-}
-
 Tensor<double> sum_of_terms(const Replay& at) {
     // Without a model folder the terms that are reported are those there are.
     Terms terms;
@@ -91,10 +82,14 @@ std::vector<Formula> deberta_formulas() {
         {"v", {"x"}, [](const Replay& at) { return projected(at, "x", 2); }},
         {"q_r",
          {"/relative.table"},
-         [](const Replay& at) { return table_heads(at, at.deberta().position_query(at.layer())); }},
+         [](const Replay& at) {
+             return table_heads(at, at("/relative.table"), at.deberta().position_query(at.layer()));
+         }},
         {"k_r",
          {"/relative.table"},
-         [](const Replay& at) { return table_heads(at, at.deberta().position_key(at.layer())); }},
+         [](const Replay& at) {
+             return table_heads(at, at("/relative.table"), at.deberta().position_key(at.layer()));
+         }},
         {"c2c", {"q", "k"}, [](const Replay& at) { return products(at("q"), at("k")); }},
         {"c2p",
          {"q", "k_r", "/relative.index"},
@@ -249,6 +244,12 @@ bool convolves(const Replay& at) { return at.scope() == "layer.0." && at.deberta
 
 void need_convolution(const Replay& at) {
     if (!convolves(at)) throw NotEnough{"a convolution"};
+}
+
+Tensor<double> table_heads(const Replay& at, const Tensor<double>& table, const Dense<double>& projection) {
+    const Tensor<double> split = project_heads<double>({{1, table.extent(0), table.extent(1)}, table.values()},
+                                                       projection, at.deberta().config().num_attention_heads);
+    return {{split.extent(1), split.extent(2), split.extent(3)}, split.values()};
 }
 
 Tensor<double> convolved(const Replay& at, const Tensor<double>& x) {

@@ -11,6 +11,9 @@ Matrix<double> embedding_sum(const Replay& at, bool with_positions);
 /// Rows of hidden tokens set to 0; values [B,T,...].
 void hide_tokens(const Replay& at, Tensor<double>& values);
 
+/// Rows of a relative table [2k,D] as position queries or position keys -> [H,2k,d].
+Tensor<double> table_heads(const Replay& at, const Tensor<double>& table, const Dense<double>& projection);
+
 /// True in layer 0 of a model with a convolution.
 bool convolves(const Replay& at);
 /// Throws NotEnough unless convolves.

@@ -64,11 +64,8 @@ std::vector<Formula> norms_first(bool table_too) {
         all.push_back({key ? "k_r" : "q_r", {"/relative.table"}, [key](const Replay& at) {
                            const Tensor<double> table = normed(at, at("/relative.table"), attention_norm_of(at));
                            const auto& weights = at.deberta();
-                           const Tensor<double> split = project_heads<double>(
-                               {{1, table.extent(0), table.extent(1)}, table.values()},
-                               key ? weights.position_key(at.layer()) : weights.position_query(at.layer()),
-                               heads_of(at));
-                           return Tensor<double>({split.extent(1), split.extent(2), split.extent(3)}, split.values());
+                           return table_heads(
+                               at, table, key ? weights.position_key(at.layer()) : weights.position_query(at.layer()));
                        }});
     return all;
 }

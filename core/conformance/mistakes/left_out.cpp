@@ -136,7 +136,7 @@ Tensor<double> of_deberta(const Replay& at, const RowOf& row) {
     return output;
 }
 
-Tensor<double> of_roformer(const Replay& at, const RowOf& row) {
+Tensor<double> of_roformer(const Replay& at, const RowOf& row, bool with_norm = true) {
     const RoformerConfig& config = at.roformer();
     const auto& weights = at.model().weights;
     const Matrix<double> table = type_table(at, config.type_vocab_size, config.embedding_size);
@@ -144,7 +144,9 @@ Tensor<double> of_roformer(const Replay& at, const RowOf& row) {
     if (rows.rows() != at.input().batch() * at.input().length() || rows.cols() != table.cols())
         throw NotEnough{"embeddings.word, a row for each token"};
     for (Index n = 0; n < rows.rows(); ++n) rows.row(n) += row(table, n);
-    rows = layer_norm<double>(rows, weights.norm("embeddings.LayerNorm", config.embedding_size), config.layer_norm_eps);
+    if (with_norm)
+        rows = layer_norm<double>(rows, weights.norm("embeddings.LayerNorm", config.embedding_size),
+                                  config.layer_norm_eps);
     if (config.embedding_size != config.hidden_size)
         rows = dense<double>(rows, weights.dense("embeddings_project", config.hidden_size, config.embedding_size));
     return shaped(at("/embeddings.word"), rows);
@@ -260,24 +262,14 @@ std::vector<Formula> output_as_it_is() {
     });
 }
 
-Tensor<double> roformer_embeddings_as_they_are(const Replay& at) {
-    const RoformerConfig& config = at.roformer();
-    const auto& weights = at.model().weights;
-    Matrix<double> rows = at("/embeddings.word").rows();
-    const Matrix<double> types =
-        weights.matrix("embeddings.token_type_embeddings.weight", {config.type_vocab_size, config.embedding_size});
-    if (rows.rows() != at.input().batch() * at.input().length() || rows.cols() != config.embedding_size)
-        throw NotEnough{"embeddings.word, a row for each token"};
-    for (Index n = 0; n < rows.rows() && types.rows() > 0; ++n)
-        rows.row(n) += types.row(token_types_left_out::type_of(at.input(), n));
-    if (config.embedding_size != config.hidden_size)
-        rows = dense<double>(rows, weights.dense("embeddings_project", config.hidden_size, config.embedding_size));
-    return shaped(at("/embeddings.word"), rows);
-}
-
 std::vector<Formula> embeddings_as_they_are() {
     return {{"/embeddings.output", {"/embeddings.word"}, [](const Replay& at) {
-                 if (at.family() == Family::roformer) return roformer_embeddings_as_they_are(at);
+                 if (at.family() == Family::roformer) {
+                     const auto own = [&](const Matrix<double>& table, Index n) -> RowVector<double> {
+                         return table.row(token_types_left_out::type_of(at.input(), n));
+                     };
+                     return token_types_left_out::of_roformer(at, own, false);
+                 }
                  Tensor<double> sum =
                      shaped(at("/embeddings.word"), embedding_sum(at, at.deberta().config().position_biased_input));
                  hide_tokens(at, sum);
@@ -335,10 +327,7 @@ Formula positions_by(int part, int taken, bool with_bias) {
                 Dense<double> projection =
                     taken == 0 ? weights.position_query(at.layer()) : weights.position_key(at.layer());
                 if (!with_bias) projection.bias = {};
-                const Tensor<double>& table = at("/relative.table");
-                const Tensor<double> split = project_heads<double>(
-                    {{1, table.extent(0), table.extent(1)}, table.values()}, projection, heads_of(at));
-                return Tensor<double>({split.extent(1), split.extent(2), split.extent(3)}, split.values());
+                return table_heads(at, at("/relative.table"), projection);
             }};
 }
 

@@ -156,15 +156,6 @@ Mistake mistake() {
 
 namespace maximum_over_hidden_keys {  // mistake 34
 
-/// To the short type and back; half and bfloat16 by way of float.
-template <class Short>
-double stored(double value) {
-    if constexpr (std::is_same_v<Short, double>)
-        return value;
-    else
-        return static_cast<double>(static_cast<float>(static_cast<Short>(static_cast<float>(value))));
-}
-
 /// scores - max over all keys, hidden ones too, in a short floating-point type; then the masked softmax.
 template <class Short>
 Variant subtracted(const char* how) {

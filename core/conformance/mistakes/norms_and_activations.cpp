@@ -444,10 +444,7 @@ Tensor<double> as_stage(const Matrix<double>& rows) { return as_tensor<double>({
 /// q_r and k_r of a table that only the layer knows.
 std::vector<Formula> table_of_the_layer(std::function<Matrix<double>(const Replay&)> table) {
     const auto heads = [table](const Replay& at, const Dense<double>& projection) {
-        const Matrix<double> rows = table(at);
-        const Tensor<double> split = project_heads<double>(as_tensor<double>({1, rows.rows(), rows.cols()}, rows),
-                                                           projection, at.deberta().config().num_attention_heads);
-        return Tensor<double>({split.extent(1), split.extent(2), split.extent(3)}, split.values());
+        return table_heads(at, as_stage(table(at)), projection);
     };
     return {{"q_r",
              {"/relative.table"},

@@ -1,5 +1,6 @@
 // Mistakes 22 to 30.  Projections of content and positions, the order of heads, and the scale of the scores.
 #include <array>
+#include <functional>
 
 #include "core/conformance/formulas/transformer_xl.h"
 #include "core/conformance/mistakes/catalogue.h"
@@ -10,38 +11,44 @@ namespace locus::conformance {
 
 namespace packed_as_blocks {  // mistake 22
 
-/// part 0 q, 1 k, 2 v: rows [part D, (part + 1) D) of in_proj, which really holds d of q, k and v head by head.
-Tensor<double> block_projected(const Replay& at, const char* from, int part) {
+/// q (part 0), k or v by rows of in_proj [3D,D] that begin at first_row(h, d, D) for head h.  The right ones stand head
+/// by head: d rows of q, of k, of v.
+using FirstRow = std::function<Index(Index h, Index d, Index width)>;
+Tensor<double> projected_by(const Replay& at, int part, const FirstRow& first_row) {
     require_version_1(at);
     const auto& weights = at.deberta();
-    const Index width = weights.config().hidden_size;
+    const Index width = weights.config().hidden_size, heads = weights.config().num_attention_heads, d = width / heads;
     const Matrix<double>& packed =
         weights.matrix(layer_prefix(at.layer()) + "attention.self.in_proj.weight", {3 * width, width});
-    const Dense<double> block{packed.middleRows(part * width, width), weights.projection(at.layer(), part).bias};
-    return project_heads<double>(at(from), block, weights.config().num_attention_heads);
+    Matrix<double> rows(width, width);
+    for (Index h = 0; h < heads; ++h) rows.middleRows(h * d, d) = packed.middleRows(first_row(h, d, width), d);
+    return project_heads<double>(at(part == 0 ? "x_q" : "x"), {rows, weights.projection(at.layer(), part).bias}, heads);
 }
 
-/// The rows of a head, d each of q, k and v, in another order: part stands at `slots[part]`.
-Variant in_another_order(const char* how, std::array<Index, 3> slots) {
-    const auto projected = [slots](const Replay& at, const char* from, int part) {
-        require_version_1(at);
-        const auto& weights = at.deberta();
-        const Index width = weights.config().hidden_size, heads = weights.config().num_attention_heads;
-        const Matrix<double>& packed =
-            weights.matrix(layer_prefix(at.layer()) + "attention.self.in_proj.weight", {3 * width, width});
-        Matrix<double> rows(width, width);
-        for (Index h = 0; h < heads; ++h)
-            rows.middleRows(h * width / heads, width / heads) =
-                packed.middleRows((3 * h + slots[static_cast<std::size_t>(part)]) * width / heads, width / heads);
-        return project_heads<double>(at(from), {rows, weights.projection(at.layer(), part).bias}, heads);
-    };
+Formula projection_by(int part, const FirstRow& first_row) {
+    static const std::array<const char*, 3> stems = {"q", "k", "v"};
+    return {stems[static_cast<std::size_t>(part)], {part == 0 ? "x_q" : "x"}, [=](const Replay& at) {
+                return projected_by(at, part, first_row);
+            }};
+}
+
+/// Rows [part D, (part + 1) D).
+Variant as_blocks() {
+    Variant way{"as three blocks", {}};
+    for (int part = 0; part < 3; ++part)
+        way.formulas.push_back(
+            projection_by(part, [part](Index h, Index d, Index width) { return part * width + h * d; }));
+    return way;
+}
+
+/// The parts of a head in another order: part stands at `slots[part]`.
+Variant in_another_order(const char* how, const std::array<Index, 3>& slots) {
     Variant way{how, {}};
-    const std::array<const char*, 3> stems = {"q", "k", "v"};
     for (int part = 0; part < 3; ++part) {
-        if (slots[static_cast<std::size_t>(part)] == part) continue;  // that one is right
-        const char *stem = stems[static_cast<std::size_t>(part)], *from = part == 0 ? "x_q" : "x";
-        way.formulas.push_back({stem, {from}, [=](const Replay& at) { return projected(at, from, part); }});
-        way.stems.push_back(stem);
+        const Index slot = slots[static_cast<std::size_t>(part)];
+        if (slot == part) continue;  // that one is right
+        way.formulas.push_back(projection_by(part, [slot](Index h, Index d, Index) { return (3 * h + slot) * d; }));
+        way.stems.push_back(way.formulas.back().stem);
     }
     return way;
 }
@@ -56,11 +63,7 @@ Mistake mistake() {
         .lesson = "12",
         .families = {Family::deberta},
         .stems = {"q", "k", "v"},
-        .variants = {{"as three blocks",
-                      {{"q", {"x_q"}, [](const Replay& at) { return block_projected(at, "x_q", 0); }},
-                       {"k", {"x"}, [](const Replay& at) { return block_projected(at, "x", 1); }},
-                       {"v", {"x"}, [](const Replay& at) { return block_projected(at, "x", 2); }}}},
-                     in_another_order("head by head as [K; Q; V]", {1, 0, 2}),
+        .variants = {as_blocks(), in_another_order("head by head as [K; Q; V]", {1, 0, 2}),
                      in_another_order("head by head as [Q; V; K]", {0, 2, 1}),
                      in_another_order("head by head as [V; K; Q]", {2, 1, 0}),
                      in_another_order("head by head as [K; V; Q]", {2, 0, 1}),

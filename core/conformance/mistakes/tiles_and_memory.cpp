@@ -274,11 +274,7 @@ Formula table_misread(bool of_queries) {
     return {of_queries ? "q_r" : "k_r", {"/relative.table"}, [of_queries](const Replay& at) {
                 const Dense<double>& right =
                     of_queries ? at.deberta().position_query(at.layer()) : at.deberta().position_key(at.layer());
-                const Tensor<double>& table = at("/relative.table");
-                const Tensor<double> split =
-                    project_heads<double>(Tensor<double>({1, table.extent(0), table.extent(1)}, table.values()),
-                                          {by_columns(right.weight), right.bias}, heads_of(at));
-                return Tensor<double>({split.extent(1), split.extent(2), split.extent(3)}, split.values());
+                return table_heads(at, at("/relative.table"), {by_columns(right.weight), right.bias});
             }};
 }
 
