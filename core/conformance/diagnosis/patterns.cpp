@@ -171,6 +171,7 @@ Sentence one_factor(const Compared& at) {
     if (!factor) return std::nullopt;
     if (std::all_of(at.found.values().begin(), at.found.values().end(), [](double value) { return value == 0; }))
         return "every value is 0";
+    if (*factor == 0) return "no value is larger than what rounding allows: all may be 0";
     if (at.explained_by([&](Index n) { return -at.right[n]; })) return "the sign of every value is flipped";
     // Six digits do not tell a factor of rounding from 1.
     const double more = *factor - 1;
@@ -335,10 +336,7 @@ Sentence through_a_softmax(const Compared& at) {
     }
     const auto logarithm = [&](Index n) { return at.right[n] - normalizer[static_cast<std::size_t>(n / columns)]; };
     if (at.explained_by(logarithm)) return "each row is the log-softmax of what it should be";
-    // Of many words every probability may be as small as what is allowed.
-    double most = 0;
-    for (Index n = 0; n < at.right.size(); ++n) most = std::max(most, std::exp(logarithm(n)));
-    if (most > 10 * at.allowed && at.explained_by([&](Index n) { return std::exp(logarithm(n)); }))
+    if (at.explained_by([&](Index n) { return std::exp(logarithm(n)); }))
         return "each row is the softmax of what it should be";
     return std::nullopt;
 }
@@ -373,7 +371,7 @@ std::optional<double> common_factor(const Compared& at) {
     const double factor = ratio.value();
     if (ratio.cells() < kFewestValues || !at.explained_by([&](Index n) { return factor * at.right[n]; }, factor))
         return std::nullopt;
-    return factor;
+    return at.explained_by([](Index) { return 0.0; }) ? 0 : factor;  // small enough for any factor
 }
 
 std::optional<std::string> pattern_of_values(const Compared& compared) {
