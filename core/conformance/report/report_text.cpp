@@ -133,7 +133,9 @@ std::string found_again(const AllMistakes& all, const std::string& first_at) {
         if (stage.first_at != first_at) continue;
         if (++count <= kMost) names += (names.empty() ? "" : ", ") + stage.stage;
     }
-    return count > kMost ? names + " and " + std::to_string(count - kMost) + " more stages" : names;
+    if (count <= kMost) return names;
+    const std::size_t more = count - kMost;
+    return names + " and " + std::to_string(more) + (more == 1 ? " more stage" : " more stages");
 }
 
 /// What a repair of all that was found would leave; `several` mistakes were found.
