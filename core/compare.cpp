@@ -15,47 +15,13 @@ namespace {
 
 constexpr double kStagesPerLayer = 16;
 
-/// Length of all sums of one layer, read off the shapes of its stages; those that are missing count as the model width.
-double sums_per_layer(const TraceView& reference, const Stage& stage) {
-    double width = 0, heads = 0, tokens = 0, feed_forward = 0;
-    for (const std::string& name : reference.names()) {
-        const auto longest = [&](double& known) {
-            const Shape* shape = reference.shape_of(name);
-            if (shape && !shape->empty()) known = std::max(known, static_cast<double>(shape->back()));
-        };
-        if (name.ends_with(".output") || name.ends_with(".attention")) longest(width);
-        if (name.ends_with(".q")) longest(heads);
-        if (name.ends_with(".probs") || name.ends_with(".scores")) longest(tokens);
-        if (name.ends_with(".ffn_act")) longest(feed_forward);
-    }
-    if (width == 0) width = stage.shape().empty() ? 1 : static_cast<double>(stage.shape().back());
-    if (heads == 0) heads = width;
-    if (tokens == 0) tokens = width;
-    if (feed_forward == 0) feed_forward = 4 * width;
-    // q, k, v; three terms; softmax and context; dense; two feed-forward products; two norms
-    return width + 3 * heads + 2 * tokens + width + width + feed_forward + 2 * width;
-}
-
 /// "segment.1.layer.0.q" -> "layer.0.q": a memory is made by the layers before, as any input is.
 std::string without_segment(const std::string& name) {
     return name.starts_with("segment.") ? name.substr(name.find('.', 8) + 1) : name;
 }
 
-/// How many layers lie before or around a stage.
-double depth(const std::string& full_name, const TraceView& reference) {
-    const std::string name = without_segment(full_name);
-    double layers = 0;
-    for (const std::string& stage : reference.names()) {
-        const std::string other = without_segment(stage);
-        if (other.starts_with("layer.")) layers = std::max(layers, 1 + std::strtod(other.c_str() + 6, nullptr));
-    }
-    if (name.starts_with("embeddings.") || name.starts_with("relative.")) return 0;
-    if (name.starts_with("layer.")) return 1 + std::strtod(name.c_str() + 6, nullptr);
-    if (name.starts_with("emd.query")) return layers;
-    if (name.starts_with("emd.")) return layers + 1 + std::strtod(name.c_str() + 4, nullptr);
-    if (name.starts_with("classifier.")) return layers + 1;  // of the last layer's output, whatever stands beside it
-    return layers + 3;
-}
+/// l + 1 of "layer.l.q" or "emd.l.q", where the number begins.
+double number_after(const std::string& name, std::size_t at) { return 1 + std::strtod(name.c_str() + at, nullptr); }
 
 bool is_index(const Stage& stage) { return std::holds_alternative<IndexTensor>(stage.values); }
 
@@ -160,25 +126,65 @@ const StageVerdict* Comparison::first() const {
     return wrong == stages.end() ? nullptr : &*wrong;
 }
 
-Tolerance derived_tolerance(const TraceView& reference, const Stage& expected, const Stage& found,
-                            const std::map<std::string, std::string>& stored) {
+DerivedTolerances::DerivedTolerances(const TraceView& reference) {
+    for (const std::string& full_name : reference.names()) {
+        const std::string name = without_segment(full_name);
+        if (name.starts_with("layer.")) layers_ = std::max(layers_, number_after(name, 6));
+        const auto longest = [&](double& known) {
+            const Shape* shape = reference.shape_of(full_name);
+            if (shape && !shape->empty()) known = std::max(known, static_cast<double>(shape->back()));
+        };
+        if (name.ends_with(".output") || name.ends_with(".attention")) longest(width_);
+        if (name.ends_with(".q")) longest(heads_);
+        if (name.ends_with(".probs") || name.ends_with(".scores")) longest(tokens_);
+        if (name.ends_with(".ffn_act")) longest(feed_forward_);
+    }
+}
+
+double DerivedTolerances::depth(const std::string& full_name) const {
+    const std::string name = without_segment(full_name);
+    if (name.starts_with("embeddings.") || name.starts_with("relative.")) return 0;
+    if (name.starts_with("layer.")) return number_after(name, 6);
+    if (name.starts_with("emd.query")) return layers_;
+    if (name.starts_with("emd.")) return layers_ + number_after(name, 4);
+    if (name.starts_with("classifier.")) return layers_ + 1;  // of the last layer's output, whatever stands beside it
+    return layers_ + 3;
+}
+
+double DerivedTolerances::sums_per_layer(const Stage& stage) const {
+    const double own = stage.shape().empty() ? 1 : static_cast<double>(stage.shape().back());
+    const double width = width_ == 0 ? own : width_;  // what no stage shows counts as the model width
+    const double heads = heads_ == 0 ? width : heads_, tokens = tokens_ == 0 ? width : tokens_;
+    const double feed_forward = feed_forward_ == 0 ? 4 * width : feed_forward_;
+    // q, k, v; three terms; softmax and context; dense; two feed-forward products; two norms
+    return width + 3 * heads + 2 * tokens + width + width + feed_forward + 2 * width;
+}
+
+Tolerance DerivedTolerances::of(const Stage& expected, const Stage& found,
+                                const std::map<std::string, std::string>& stored) const {
     if (is_index(expected)) return {};
     const double eps = std::max(dtype_epsilon(expected.dtype()), dtype_epsilon(stored_dtype(found, stored)));
-    const double layers = std::max(1.0, depth(expected.name, reference));
+    const double layers = std::max(1.0, depth(expected.name));
     const auto rounding = [](double unit, double times) { return 2 * unit * (4 + std::sqrt(times)); };
-    const double single = std::numeric_limits<float>::epsilon(), sums = sums_per_layer(reference, expected) * layers;
+    const double single = std::numeric_limits<float>::epsilon(), sums = sums_per_layer(expected) * layers;
     // Half precision is what values are stored in, once per stage; sums are added up in single precision.
     const double bound =
         eps > single ? rounding(eps, kStagesPerLayer * layers) + rounding(single, sums) : rounding(eps, sums);
     return {bound, bound};
 }
 
+Tolerance derived_tolerance(const TraceView& reference, const Stage& expected, const Stage& found,
+                            const std::map<std::string, std::string>& stored) {
+    return DerivedTolerances(reference).of(expected, found, stored);
+}
+
 Comparison compare(const TraceView& reference, const TraceView& candidate, const std::optional<Tolerance>& fixed,
                    const std::map<std::string, std::string>& stored,
                    const std::function<void(const StageVerdict&)>& tell, double accuracy) {
+    const DerivedTolerances derived(reference);
     const auto tolerance_of = [&](const Stage& expected, const Stage& found) {
         if (fixed) return *fixed;
-        const Tolerance rounding = derived_tolerance(reference, expected, found, stored);
+        const Tolerance rounding = derived.of(expected, found, stored);
         return Tolerance{std::max(rounding.relative, accuracy), std::max(rounding.absolute, accuracy)};
     };
     Comparison comparison;

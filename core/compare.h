@@ -53,6 +53,24 @@ struct Comparison {
 /// Rounding that dtype and depth explain: 2 eps (4 + sqrt n) with n the length of all sums on the way to the stage,
 /// read off the shapes in the reference; in F16 and BF16, which `stored` says of values that a file held, n is 16 per
 /// layer and the sums count in single precision.  Index stages are exact.
+class DerivedTolerances {
+public:
+    /// Reads names and shapes of all stages once.
+    explicit DerivedTolerances(const TraceView& reference);
+    Tolerance of(const Stage& expected, const Stage& found,
+                 const std::map<std::string, std::string>& stored = {}) const;
+
+private:
+    /// How many layers lie before or around a stage.
+    double depth(const std::string& name) const;
+    /// Length of all sums of one layer.
+    double sums_per_layer(const Stage& stage) const;
+
+    double width_ = 0, heads_ = 0, tokens_ = 0, feed_forward_ = 0;  // 0: no stage of the reference shows it
+    double layers_ = 0;
+};
+
+/// The same of one stage.
 Tolerance derived_tolerance(const TraceView& reference, const Stage& expected, const Stage& found,
                             const std::map<std::string, std::string>& stored = {});
 

@@ -137,15 +137,15 @@ void Trace::add(const std::string& name, Tensor<Scalar>&& values) {
 }
 
 void Trace::add(Stage stage) {
-    LOCUS_CHECK(!find(stage.name), "trace: stage " + stage.name + " is there already");
+    LOCUS_CHECK(numbers_.emplace(stage.name, stages_.size()).second,
+                "trace: stage " + stage.name + " is there already");
     awaited_.erase(stage.name);
     stages_.push_back(std::move(stage));
 }
 
 const Stage* Trace::find(const std::string& name) const {
-    const auto found =
-        std::find_if(stages_.begin(), stages_.end(), [&](const Stage& stage) { return stage.name == name; });
-    return found == stages_.end() ? nullptr : &*found;
+    const auto number = numbers_.find(name);
+    return number == numbers_.end() ? nullptr : &stages_[number->second];
 }
 
 const Stage& Trace::at(const std::string& name) const {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -106,6 +107,7 @@ private:
     StageFilter filter_;
     Scheme scheme_ = Scheme::disentangled;
     std::vector<Stage> stages_;
+    std::unordered_map<std::string, std::size_t> numbers_;  // of the stages, by name
     bool announced_ = false;
     std::set<std::string> awaited_;  // announced, kept by the filter, not added yet
 };

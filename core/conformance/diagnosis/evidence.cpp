@@ -502,12 +502,23 @@ Tensor<double> Replay::computed(const std::string& stem) const {
     return formula->compute(*this);
 }
 
+const Tensor<double>& Replay::computed_once(const std::string& stem) const {
+    const auto lacking = lacking_.find(stem);
+    if (lacking != lacking_.end()) throw NotEnough(lacking->second);
+    try {
+        return kept_.emplace(stem, computed(stem)).first->second;
+    } catch (const NotEnough& why) {  // every stage after this one would find it out anew
+        lacking_.emplace(stem, why);
+        throw;
+    }
+}
+
 const Tensor<double>& Replay::operator()(const std::string& stem) const {
     const auto known = kept_.find(stem);
     if (known != kept_.end()) return known->second;
     const auto known_to_all = shared_.find(stem);
     if (known_to_all != shared_.end()) return *known_to_all->second;
-    if (is_computed(stem)) return kept_.emplace(stem, computed(stem)).first->second;
+    if (is_computed(stem)) return computed_once(stem);
     const std::string name = full_name(stem);
     const Tensor<double>* values = reported(name);
     // What is not reported may still follow from what is, by right formulas and so the same for every hypothesis.

@@ -202,6 +202,8 @@ private:
     bool is_replaced(const std::string& stem) const;
     /// True if the stage has an assumed formula, or follows from one through nothing that the candidate reports.
     bool follows_assumed(const std::string& stem) const;
+    /// Of a stage that is computed: kept, and so is what it lacks.  Throws NotEnough.
+    const Tensor<double>& computed_once(const std::string& stem) const;
     /// False where the stage is what was reported.
     bool is_computed(const std::string& stem) const;
     bool touches(const std::string& stem, const std::set<std::string>& settled,
@@ -223,6 +225,7 @@ private:
     std::string watched_;
     Watch watch_;
     mutable std::unordered_map<std::string, Tensor<double>> kept_;
+    mutable std::unordered_map<std::string, NotEnough> lacking_;  // stages that could not be computed, and why
     mutable std::unordered_map<std::string, const Tensor<double>*> shared_;  // those of evidence_ that were asked for
     mutable std::unordered_map<std::string, bool> touched_;                  // what follows from a replaced formula
     mutable std::unordered_map<std::string, bool> assumes_;                  // and from an assumed one

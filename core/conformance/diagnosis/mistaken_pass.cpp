@@ -25,21 +25,25 @@ Stage stage_with(Stage stage, const Tensor<double>& values) {
 }
 
 /// How many values are farther from the right ones than rounding explains; all of them where the shape is another.
-ChangedStage change_of(const Trace& right, const Stage& stage, const Tensor<double>& values) {
+ChangedStage change_of(const Stage& stage, const Tensor<double>& values, const Tolerance& rounding) {
     ChangedStage change{stage.name, 0, values.size()};
     if (values.shape() != stage.shape()) {
         change.wrong = values.size();
         return change;
     }
-    double size = 0;
-    for (Index n = 0; n < values.size(); ++n)
-        if (std::isfinite(stage.at(n))) size = std::max(size, std::abs(stage.at(n)));
-    const Tolerance rounding = derived_tolerance(right, stage, stage);
-    const double allowed = rounding.absolute + rounding.relative * size;
-    for (Index n = 0; n < values.size(); ++n) {
-        const bool both = std::isnan(values[n]) && std::isnan(stage.at(n));
-        change.wrong += !both && !(std::abs(values[n] - stage.at(n)) <= allowed) && values[n] != stage.at(n);
-    }
+    const auto count = [&](const auto& right) {
+        double size = 0;
+        for (const auto stored : right.values())
+            if (const auto value = static_cast<double>(stored); std::isfinite(value))
+                size = std::max(size, std::abs(value));
+        const double allowed = rounding.absolute + rounding.relative * size;
+        for (Index n = 0; n < values.size(); ++n) {
+            const auto value = static_cast<double>(right[n]);
+            const bool both = std::isnan(values[n]) && std::isnan(value);
+            change.wrong += !both && !(std::abs(values[n] - value) <= allowed) && values[n] != value;
+        }
+    };
+    std::visit(count, stage.values);
     return change;
 }
 
@@ -136,7 +140,7 @@ private:
         if (keeps_) pass.trace.add(stage);
     }
     void add(const Stage& stage, const Tensor<double>& values) {
-        const ChangedStage change = change_of(right_.trace, stage, values);
+        const ChangedStage change = change_of(stage, values, tolerances_.of(stage, stage));
         if (change.wrong == 0) return keep(stage);
         pass.changed.push_back(change);
         others_.insert(stage.name);
@@ -193,6 +197,7 @@ private:
     const bool keeps_;  // also the stages that stay as they are
     std::vector<Formula> formulas_;
     std::vector<std::string> names_ = right_.trace.names();
+    const DerivedTolerances tolerances_{right_.trace};
     Evidence evidence_{right_.trace, pass.trace, nullptr, {}};
     std::map<std::string, Replay> replays_;
     std::map<std::string, bool> applied_;  // wrong formulas of stages that this model has, by stem
@@ -242,15 +247,29 @@ MistakeChoice MistakeChoice::parse(const std::string& text) {
     return choice;
 }
 
-MistakenPass mistaken_pass(const RightPass& right, const Variant& variant, const CancelToken& stop) {
-    Port port(right, variant, true);
+namespace {
+
+/// The whole pass of a port; `keeps`: with the stages that stay as they are.
+MistakenPass pass_through(const RightPass& right, const Variant& variant, bool keeps, const CancelToken& stop) {
+    Port port(right, variant, keeps);
     for (const Stage* stage : in_order_of_need(right.trace)) {
         throw_if_cancelled(stop);
         port.take(*stage);
     }
     port.require_applied();
-    port.pass.trace = in_order_of(right.trace, port.pass.trace);
     return std::move(port.pass);
+}
+
+}  // namespace
+
+MistakenPass mistaken_pass(const RightPass& right, const Variant& variant, const CancelToken& stop) {
+    MistakenPass pass = pass_through(right, variant, true, stop);
+    pass.trace = in_order_of(right.trace, pass.trace);
+    return pass;
+}
+
+MistakenPass changed_stages(const RightPass& right, const Variant& variant, const CancelToken& stop) {
+    return pass_through(right, variant, false, stop);
 }
 
 std::vector<ChangedStage> first_change(const RightPass& right, const Variant& variant, const CancelToken& stop) {

@@ -156,14 +156,19 @@ private:
     }
 
     std::optional<Pass> pass_of(const OpenHypothesis& open) const try {
-        const MistakenPass made = mistaken_pass(right_, *open.variant);
+        const MistakenPass made = changed_stages(right_, *open.variant);
         if (made.changed.empty()) return std::nullopt;
+        const auto stage_of = [&](const std::string& name) -> const Stage* {
+            if (const Stage* changed = made.trace.find(name)) return changed;
+            const bool is_lost = std::find(made.left_out.begin(), made.left_out.end(), name) != made.left_out.end();
+            return is_lost ? nullptr : right_.trace.find(name);
+        };
         Pass pass;
         pass.mistake = open.mistake;
         pass.way = open.variant;
         pass.ratio = 0;
         for (const Reported& stage : reported_) {
-            const Stage* found = made.trace.find(stage.name);
+            const Stage* found = stage_of(stage.name);
             pass.predicted.push_back(found ? std::optional(widened(*found)) : std::nullopt);
             if (found)
                 pass.ratio = std::max(pass.ratio, ratio_of(stage.values, *pass.predicted.back(), stage.tolerance));
