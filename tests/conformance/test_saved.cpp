@@ -152,6 +152,93 @@ TEST_CASE("saved: right numbers in another order of axes are right numbers", "[k
     CHECK(wrong.all->stages.front().saved.empty());
 }
 
+namespace {
+
+/// `times` as many values: each block of so many stands that often, one after another.
+Tensor<double> blocks_repeated(const Tensor<double>& values, Index block, Index times, const Shape& shape) {
+    Tensor<double> more(shape);
+    for (Index n = 0; n < more.size(); ++n) more[n] = values[n / (block * times) * block + n % block];
+    return more;
+}
+
+/// Rows of other numbers before and after those of a matrix.
+Tensor<double> among_others(const Tensor<double>& values, Index before, Index after) {
+    const Index rows = values.extent(0), width = values.extent(1);
+    Tensor<double> more({before + rows + after, width});
+    for (Index n = 0; n < more.size(); ++n) more[n] = 3 + std::cos(static_cast<double>(n));
+    for (Index n = 0; n < values.size(); ++n) more[before * width + n] = values[n];
+    return more;
+}
+
+/// What is said of a stage that is saved as `change` makes it: its pattern, which is what was saved.
+std::string said_of(const Range& range, const std::string& stage,
+                    const std::function<Tensor<double>(Tensor<double>)>& change) {
+    const CaseReport report = judged(range, with_saved(range.sharp, stage, change));
+    INFO(divergence_text(report));
+    REQUIRE(report.all);
+    REQUIRE(report.all->stages.size() == 1);
+    CHECK(report.all->stages.front().stage == stage);
+    CHECK(report.all->repaired == Repaired::yes);
+    CHECK(report.all->stages.front().diagnosis.pattern == report.all->stages.front().saved);
+    return report.all->stages.front().saved;
+}
+
+}  // namespace
+
+TEST_CASE("saved: right numbers that stand there several times are right numbers", "[kit][saved]") {
+    const Range& range = several_range(Family::roformer, "hf_roformer");
+    const Shape table = range.sharp.at("rotary.cos").shape();
+    const Index rows = table[0], pairs = table[1];
+    const std::string once = ": save them once, as [T,d/2] = " + to_string(table);
+    const auto each = [&](Index block, const Shape& shape) {
+        return said_of(range, "rotary.cos",
+                       [&](const Tensor<double>& values) { return blocks_repeated(values, block, 2, shape); });
+    };
+    CHECK(each(pairs, {rows, 2 * pairs}) == "the right numbers, but each [d/2] 2 times, one after another" + once);
+    CHECK(each(1, {rows, 2 * pairs}) == "the right numbers, but each of them 2 times, one after another" + once);
+    CHECK(each(rows * pairs, {2, rows, pairs}) ==
+          "the right numbers, but all of them 2 times, one after another" + once);
+    CHECK(each(pairs, {1, 1, rows, 2 * pairs}) ==
+          "the right numbers, but each [d/2] 2 times, one after another" + once);
+    // Twice as many, and other ones.
+    const CaseReport wrong = judged(range, with_saved(range.sharp, "rotary.cos", [&](const Tensor<double>& values) {
+                                        return blocks_repeated(strange(values), pairs, 2, {rows, 2 * pairs});
+                                    }));
+    CHECK(wrong.all->stages.front().saved.empty());
+}
+
+TEST_CASE("saved: right numbers among others, and some of them, are right numbers", "[kit][saved]") {
+    const Range& range = deberta();
+    const Shape table = range.sharp.at("relative.table").shape(), q = range.sharp.at("layer.0.q").shape();
+    const std::string last = std::to_string(table[0] + 1), all = std::to_string(table[0] + 5);
+    CHECK(said_of(range, "relative.table", [](const Tensor<double>& values) { return among_others(values, 2, 3); }) ==
+          "the right numbers are 2 to " + last + " of " + all + " along 2k: save those, [2k,D] = " + to_string(table));
+    // The first sample and the first two tokens of it.
+    CHECK(said_of(range, "layer.0.q",
+                  [&](const Tensor<double>& values) {
+                      Tensor<double> few({1, q[1], 2, q[3]});
+                      for (Index n = 0; n < few.size(); ++n)
+                          few[n] = values[n / (2 * q[3]) * q[2] * q[3] + n % (2 * q[3])];
+                      return few;
+                  }) == "the right numbers, but only 0 of " + std::to_string(q[0]) + " along B and 0 to 1 of " +
+                            std::to_string(q[2]) + " along T: save all, [B,H,T,d] = " + to_string(q));
+    // Rows of 0 before the first text of a Transformer-XL are keys that it sees.
+    const Range& xl = several_range(Family::transformer_xl, "txl_basic");
+    const std::string keys =
+        xl.sharp.stages().front().name.starts_with("segment.") ? "segment.0.layer.0.k" : "layer.0.k";
+    const Index zeros = xl.model->transformer_xl->mem_len;
+    const CaseReport padded = judged(xl, with_saved(xl.sharp, keys, [&](const Tensor<double>& values) {
+                                         const Shape shape = values.shape();
+                                         Tensor<double> more({shape[0], shape[1], shape[2] + zeros, shape[3]});
+                                         const Index own = shape[2] * shape[3], wide = more.extent(2) * shape[3];
+                                         for (Index n = 0; n < values.size(); ++n)
+                                             more[n / own * wide + (wide - own) + n % own] = values[n];
+                                         return more;
+                                     }));
+    CHECK_THAT(padded.all->stages.front().diagnosis.pattern, Catch::Contains("begins with a memory of"));
+    CHECK(padded.all->stages.front().saved.empty());
+}
+
 TEST_CASE("saved: an index without its span is one that the port cannot have used", "[kit][saved]") {
     const Range& range = deberta();
     const Index span = range.model->deberta->config().span();

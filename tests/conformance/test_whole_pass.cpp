@@ -85,6 +85,32 @@ TEST_CASE("whole pass: the output of a later layer alone names the mistake", "[k
     CHECK(named<double>("hf_xlnet_bi", Family::xlnet, "*layer.1.output,*layer.1.g.output") >= 37);  // of 40
 }
 
+TEST_CASE("whole pass: what the last layer does wrong goes on through a decoder that nobody reports", "[kit]") {
+    const Range& range = recorded("ms_deberta_v3_emd");
+    ToyOptions options;
+    options.injected = {1, 0};
+    const Trace port = run_toy<double>(range.model_folder, range.segments, options);
+    const StageFilter filter("layer.*,mlm.logits");
+    const auto all_of = [&](double factor) {
+        Trace kept;
+        for (Stage stage : port.stages()) {
+            if (!filter.keeps(stage.name)) continue;
+            if (stage.name == "mlm.logits")
+                for (Index n = 0; n < stage.size(); ++n) std::get<Tensor<double>>(stage.values)[n] *= factor;
+            kept.add(std::move(stage));
+        }
+        const Comparison comparison = compare(range.sharp, kept);
+        return diagnose_all({range.sharp, kept, range.model, range.segments}, comparison, *comparison.first(),
+                            case_of(range.sharp).depends);
+    };
+    const AllMistakes all = all_of(1);
+    REQUIRE(all.stages.front().diagnosis.named);
+    CHECK(all.stages.front().diagnosis.named->mistake == 1);
+    CHECK(all.not_judged.empty());
+    CHECK(all.repaired == Repaired::yes);
+    CHECK(all_of(1.01).repaired != Repaired::yes);  // logits that it does not explain
+}
+
 TEST_CASE("whole pass: a name ends the search, says so, and takes the whole dump", "[kit]") {
     const Range& range = recorded("ms_deberta_v3_emd");
     const auto found = judged<double>(range, {1, 0}, "layer.1.output,layer.2.output");

@@ -312,8 +312,15 @@ std::string Replay::full_name(const std::string& stem) const {
     return (is_query_stream() && shared ? scope_.substr(0, scope_.size() - 2) : scope_) + stem;
 }
 
+namespace {
+
+/// The inputs of a layer, which are outputs of something else; no other stem is called by a second name.
+bool has_two_names(const std::string& stem) { return stem == "x" || stem == "x_q"; }
+
+}  // namespace
+
 std::string Replay::canonical(const std::string& stem) const {
-    if (stem != "x" && stem != "x_q") return stem;
+    if (!has_two_names(stem)) return stem;
     const std::string name = full_name(stem);
     const bool in_a_layer = name.compare(segment_.size(), 6, "layer.") == 0 || name.ends_with(".output");
     return in_a_layer && !name.ends_with("embeddings.output") ? stem : "/" + name.substr(segment_.size());
@@ -385,6 +392,10 @@ const FormulasByStem& right_formulas_of(Family family) {
 }  // namespace
 
 const Formula* Replay::right_formula_of(const std::string& stem) const {
+    if (has_two_names(stem)) {
+        const std::string other = canonical(stem);
+        if (other != stem) return right_formula_of(other);
+    }
     if (!evidence_.formulas) {
         const FormulasByStem& right = right_formulas_of(family());
         const auto found = right.find(stem);
@@ -405,14 +416,14 @@ const Formula* Replay::replacement_of(const std::string& stem, std::size_t at) c
         return nullptr;
     };
     const Formula* found = search(stem);
-    if (found || (replaced_.empty() && assumed_.empty()) || (stem != "x" && stem != "x_q")) return found;
-    const std::string other = canonical(stem);  // no other stem has a second name
+    if (found || (replaced_.empty() && assumed_.empty()) || !has_two_names(stem)) return found;
+    const std::string other = canonical(stem);
     return other == stem ? nullptr : search(other);
 }
 
 const Formula* Replay::formula_of(const std::string& stem) const {
     const Formula* formula = replacement_of(stem, 0);
-    return formula ? formula : right_formula_of(canonical(stem));
+    return formula ? formula : right_formula_of(stem);
 }
 
 namespace {
@@ -442,27 +453,33 @@ Tensor<double> Replay::right(const std::string& stem) const {
     return formula->compute(*this);
 }
 
-bool Replay::touches(const std::string& stem, const std::set<std::string>& settled) const {
-    std::unordered_map<std::string, bool> answers;  // many ways lead to one stage
-    return touches(stem, settled, settled.empty() ? touched_ : answers);
+bool Replay::touches(const std::string& stem) const {
+    const auto known = touched_.find(stem);  // many ways lead to one stage
+    if (known != touched_.end()) return known->second;
+    bool touched = is_replaced(stem);
+    const Formula* formula = touched ? nullptr : right_formula_of(stem);
+    for (std::size_t n = 0; formula && n < formula->inputs.size() && !touched; ++n)
+        touched = touches(formula->inputs[n]);
+    return touched_[stem] = touched;
 }
 
-bool Replay::touches(const std::string& stem, const std::set<std::string>& settled,
-                     std::unordered_map<std::string, bool>& answers) const {
-    const auto known = answers.find(stem);
-    if (known != answers.end()) return known->second;
-    bool touched = is_replaced(stem);
-    const Formula* formula = touched ? nullptr : right_formula_of(canonical(stem));
-    for (std::size_t n = 0; formula && n < formula->inputs.size() && !touched; ++n) {
-        const std::string& input = formula->inputs[n];
-        const bool is_settled = !settled.empty() && settled.contains(full_name(input));
-        touched = is_settled ? is_replaced(input) : touches(input, settled, answers);
+std::unordered_set<std::string> Replay::origins(const std::string& stem, const std::set<std::string>& settled) const {
+    std::unordered_set<std::string> known;
+    std::vector<std::string> open = {stem};
+    while (!open.empty()) {
+        const std::string next = std::move(open.back());
+        open.pop_back();
+        if (!known.insert(next).second) continue;
+        if (has_two_names(next)) known.insert(canonical(next));
+        if (next != stem && settled.contains(full_name(next))) continue;
+        if (const Formula* formula = right_formula_of(next))
+            open.insert(open.end(), formula->inputs.begin(), formula->inputs.end());
     }
-    return answers[stem] = touched;
+    return known;
 }
 
 std::vector<std::string> Replay::inputs_of(const std::string& stem) const {
-    const Formula* formula = right_formula_of(canonical(stem));
+    const Formula* formula = right_formula_of(stem);
     return formula ? formula->inputs : std::vector<std::string>{};
 }
 
@@ -475,7 +492,8 @@ bool stands_for(const std::vector<Formula>& formulas, const std::string& stem) {
 }  // namespace
 
 bool Replay::is_replaced(const std::string& stem) const {
-    return !replaced_.empty() && (stands_for(replaced_, stem) || stands_for(replaced_, canonical(stem)));
+    return !replaced_.empty() &&
+           (stands_for(replaced_, stem) || (has_two_names(stem) && stands_for(replaced_, canonical(stem))));
 }
 
 bool Replay::follows_assumed(const std::string& stem) const {
@@ -503,6 +521,7 @@ Tensor<double> Replay::computed(const std::string& stem) const {
 }
 
 const Tensor<double>& Replay::computed_once(const std::string& stem) const {
+    if (!evidence_.is_whole_pass) return kept_.emplace(stem, computed(stem)).first->second;  // asked for one stage
     const auto lacking = lacking_.find(stem);
     if (lacking != lacking_.end()) throw NotEnough(lacking->second);
     try {

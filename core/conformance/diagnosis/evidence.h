@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/cancel.h"
@@ -151,9 +152,11 @@ public:
     void watch(std::string stem, Watch watch);
     /// By a formula of `stem` that computes head by head, so that a hypothesis that fails early costs little.
     void show(const std::string& stem, Index at, const Matrix<double>& head) const;
-    /// True if the stage, or one it follows from, has a replaced formula.  What stands before a settled stage (full
-    /// name) cannot make this one wrong.
-    bool touches(const std::string& stem, const std::set<std::string>& settled = {}) const;
+    /// True if the stage, or one it follows from, has a replaced formula.
+    bool touches(const std::string& stem) const;
+    /// The stems whose replacement can make the stage wrong: what stands before a settled stage (full name) cannot.
+    /// Throws NotEnough.
+    std::unordered_set<std::string> origins(const std::string& stem, const std::set<std::string>& settled) const;
 
     /// What a stage is directly made of by its right formula; nothing where it has none.
     std::vector<std::string> inputs_of(const std::string& stem) const;
@@ -206,8 +209,6 @@ private:
     const Tensor<double>& computed_once(const std::string& stem) const;
     /// False where the stage is what was reported.
     bool is_computed(const std::string& stem) const;
-    bool touches(const std::string& stem, const std::set<std::string>& settled,
-                 std::unordered_map<std::string, bool>& answers) const;
     /// The candidate reports it, in the right shape.
     bool is_reported(const std::string& name) const { return is_of_right_shape(evidence_, evidence_.candidate, name); }
     /// nullptr if nobody reports it.

@@ -64,6 +64,10 @@ Judge::Judge(const Evidence& evidence, const Comparison& comparison, const Stage
                                                         [](double value) { return std::isfinite(value); })) {
     for (const StageVerdict& stage : comparison.stages)
         if (stage.pass) settled_.insert(stage.name);
+    try {
+        origins_ = Replay(evidence_, scope()).origins(stem(), settled_);
+    } catch (const NotEnough&) {  // of what stands in a layer, elsewhere
+    }
 }
 
 std::optional<Hypothesis> Judge::judge(int mistake, const Variant& variant) const {
@@ -98,8 +102,10 @@ std::optional<Hypothesis> Judge::judge(int mistake, const Variant& variant) cons
 
 std::optional<Tensor<double>> Judge::predict(int mistake, const Variant& variant) const {
     try {
+        const auto reaches = [&](const Formula& formula) { return origins_.contains(formula.stem); };
+        if (mistake != 0 && std::none_of(variant.formulas.begin(), variant.formulas.end(), reaches))
+            return std::nullopt;
         Replay replay(evidence_, scope(), variant.formulas, assumed_);
-        if (mistake != 0 && !replay.touches(stem(), settled_)) return std::nullopt;
         replay.watch(stem(), [&](Index at, const Matrix<double>& head) { stop_if_far(at, head); });
         return replay.computed(stem());
     } catch (const NotEnough&) {
@@ -139,12 +145,13 @@ bool Judge::contradicted(const Mistake& mistake, const Variant& variant) const t
     const std::vector<std::string>& stems = variant.stems.empty() ? mistake.stems : variant.stems;
     const bool any = std::any_of(stems.begin(), stems.end(), replaced);
     for (const std::string& stem : stems) {
-        if (stem == this->stem() || (any && !replaced(stem)) || !replay.touches(stem)) continue;
-        std::vector<std::string> names = {replay.full_name(stem)};
-        if (stem == "memory" && replay.segment() > 0)  // what this segment reads is what the one before reports
-            names.push_back(replay.elsewhere(in_segment(scope(), replay.segment() - 1)).full_name(stem));
-        for (const StageVerdict& verdict : comparison_.stages)
-            if (verdict.pass && std::find(names.begin(), names.end(), verdict.name) != names.end()) return true;
+        if (stem == this->stem() || (any && !replaced(stem))) continue;
+        bool is_right = settled_.contains(replay.full_name(stem));
+        if (stem == "memory" && replay.segment() > 0) {  // what this segment reads is what the one before reports
+            const Replay before = replay.elsewhere(in_segment(scope(), replay.segment() - 1));
+            is_right = is_right || settled_.contains(before.full_name(stem));
+        }
+        if (is_right && replay.touches(stem)) return true;
     }
     return false;
 } catch (const NotEnough&) {  // it is not known where the stage stands

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -77,6 +78,7 @@ private:
     double largest_ = 0;             // of found_
     bool says_something_ = true;     // false where nothing found is a number: every hypothesis with NaN would fit
     std::set<std::string> settled_;  // what the candidate reports and has right
+    std::unordered_set<std::string> origins_;  // of the stage; none where its place is not known
 };
 
 /// Calls work(n) once for each n < count, on a few threads; returns when all are done.  Throws Cancelled as soon as

@@ -49,7 +49,8 @@ struct MistakeChoice {
 /// stage.
 MistakenPass mistaken_pass(const RightPass& right, const Variant& variant, const CancelToken& stop = {});
 
-/// As mistaken_pass, but the trace holds the stages that changed and no others, in the order in which they are computed.
+/// As mistaken_pass, but the trace holds the stages that changed and no others, in the order in which they are
+/// computed.
 MistakenPass changed_stages(const RightPass& right, const Variant& variant, const CancelToken& stop = {});
 
 /// As mistaken_pass, but no further than the first stage that changes: what the list of mistakes asks.

@@ -103,8 +103,8 @@ Index memory_of(const Evidence& evidence, const std::string& stage, const Tensor
     return std::max<Index>(0, values.extent(values.rank() - 1) - values.extent(values.rank() - 2));
 }
 
-/// Transformer-XL: one of the two begins its text with a memory of mem_len zeros, which shows as so many keys more;
-/// empty where the shapes differ by anything else.
+}  // namespace
+
 std::string memory_of_zeros(const Evidence& evidence, const std::string& stage) {
     if (!evidence.model || !evidence.model->transformer_xl || segment_of(stage) > 0) return "";
     const Shape *right = evidence.reference.shape_of(stage), *found = evidence.candidate.shape_of(stage);
@@ -120,10 +120,11 @@ std::string memory_of_zeros(const Evidence& evidence, const std::string& stage) 
                                   ", as in transformers (--dialect hf)";
 }
 
-}  // namespace
-
 std::string describe_difference(const Evidence& evidence, const StageVerdict& verdict) {
-    if (verdict.worst < 0) return verdict.reason + memory_of_zeros(evidence, verdict.name);
+    if (verdict.worst < 0) {
+        const auto layout = verdict.reason.starts_with("shape") ? other_layout(evidence, verdict) : std::nullopt;
+        return layout ? *layout : verdict.reason + memory_of_zeros(evidence, verdict.name);
+    }
     const auto stage = evidence.reference.at(verdict.name);
     const Tensor<double> right = widened(*stage), found = widened(*evidence.candidate.at(verdict.name));
     if (right.shape() != found.shape()) return verdict.reason;

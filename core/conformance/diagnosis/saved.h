@@ -29,6 +29,12 @@ TraceView with_values(const TraceView& candidate, const std::string& stage, cons
 /// and "the right numbers in the right order, but of shape [4, 8]: ..."; nothing where they are other numbers.
 std::optional<std::string> other_axes(const Evidence& evidence, const StageVerdict& verdict);
 
+/// "the right numbers, but each [d] 2 times, one after another: ..." and "the right numbers are 0 to 6 of 512 along T:
+/// ..." for a stage of another shape that holds the right numbers and more, or some of them; nothing where it does not.
+std::optional<std::string> other_extents(const Evidence& evidence, const StageVerdict& verdict);
+/// Either of the two.
+std::optional<std::string> other_layout(const Evidence& evidence, const StageVerdict& verdict);
+
 /// "saved after the mask: 36 hidden pairs hold -1e+30, ..." for scores that are right where a pair is visible and far
 /// below where it is hidden, as the reference's probabilities show it; nothing where they are not, and of other stages.
 /// right: the scores as they should be.
