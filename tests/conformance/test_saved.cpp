@@ -239,6 +239,87 @@ TEST_CASE("saved: right numbers among others, and some of them, are right number
     CHECK(padded.all->stages.front().saved.empty());
 }
 
+TEST_CASE("saved: heads that are not joined, a mean of heads and chosen tokens are right numbers", "[kit][saved]") {
+    const Range& range = deberta();
+    const Shape context = range.sharp.at("layer.1.context").shape(), probs = range.sharp.at("layer.0.probs").shape();
+    const Index heads = probs[1], width = context[2] / heads;
+    const auto split = [&](const Tensor<double>& values) {
+        return exchanged(Tensor<double>({context[0], context[1], heads, width}, values.values()));
+    };
+    const std::string joined = to_string(context);
+    for (const std::string layer : {"layer.0.", "layer.1."})
+        CHECK_THAT(said_of(range, layer + "context", split),
+                   Catch::StartsWith("the right numbers with their heads apart, in the order [B,H,T,d]: join the heads "
+                                     "to [") &&
+                       Catch::EndsWith(" = " + joined));
+    CHECK(said_of(range, "layer.0.probs", [&](const Tensor<double>& values) {
+              Tensor<double> mean({probs[0], probs[2], probs[3]});
+              const Index pairs = probs[2] * probs[3];
+              for (Index n = 0; n < values.size(); ++n)
+                  mean[n / (heads * pairs) * pairs + n % pairs] += values[n] / static_cast<double>(heads);
+              return mean;
+          }) == "the mean of the right numbers along H: save all, [B,H,Tq,Tk] = " + to_string(probs));
+    const Shape logits = range.sharp.at("mlm.logits").shape();
+    const Index rows = logits[0] * logits[1], words = logits[2];
+    CHECK(said_of(range, "mlm.logits",
+                  [&](const Tensor<double>& values) {
+                      Tensor<double> chosen({2, words});
+                      for (Index n = 0; n < words; ++n) {
+                          chosen[n] = values[words + n];
+                          chosen[words + n] = values[(rows - 2) * words + n];
+                      }
+                      return chosen;
+                  }) == "the right numbers, but only rows 1, " + std::to_string(rows - 2) + " of the " +
+                            std::to_string(rows) + " of [B,T]: save all, [B,T,V] = " + to_string(logits));
+}
+
+TEST_CASE("saved: scores less the largest of each row, and all of a layer with queries and keys exchanged",
+          "[kit][saved]") {
+    const Range& range = deberta();
+    const auto every = [&](const std::string& stems, const std::function<Tensor<double>(Tensor<double>)>& change) {
+        const StageFilter filter(stems);
+        Trace port;
+        for (const Stage& stage : range.sharp.stages()) {
+            Stage own = stage;
+            if (filter.keeps(stage.name)) own.values = change(std::get<Tensor<double>>(own.values));
+            port.add(own);
+        }
+        return judged(range, port);
+    };
+    const CaseReport shifted = every("*.scores", [](Tensor<double> values) {
+        const Index keys = values.shape().back();
+        for (Index row = 0; row < values.size() / keys; ++row) {
+            double* own = values.data() + row * keys;
+            const double largest = *std::max_element(own, own + keys);
+            for (Index j = 0; j < keys; ++j) own[j] -= largest;
+        }
+        return values;
+    });
+    INFO(divergence_text(shifted));
+    CHECK(shifted.all->stages.front().saved.starts_with("the right numbers less the largest of each row"));
+    CHECK(shifted.all->repaired == Repaired::yes);
+
+    const std::string pairs = "*.c2c,*.c2p,*.p2c,*.scores,*.probs";
+    const auto transpose = [](const Tensor<double>& values) {
+        Tensor<double> other(values.shape());
+        for (Index n = 0; n < values.extent(0) * values.extent(1); ++n) other.matrix(n) = values.matrix(n).transpose();
+        return other;
+    };
+    const CaseReport by_key = every(pairs, transpose);
+    INFO(divergence_text(by_key));
+    for (const WrongStage& stage : by_key.all->stages) {
+        INFO(stage.stage);
+        CHECK_FALSE(stage.named());
+        CHECK(stage.saved.starts_with("the right numbers with their axes in the order [B,H,Tk,Tq]"));
+    }
+    CHECK(by_key.all->repaired == Repaired::yes);
+    // A context that is wrong, too, is one that was made of them.
+    const CaseReport made = every(pairs + ",layer.*.context", [&](const Tensor<double>& values) {
+        return values.rank() == 4 ? transpose(values) : strange(values);
+    });
+    CHECK(made.all->repaired != Repaired::yes);
+}
+
 TEST_CASE("saved: an index without its span is one that the port cannot have used", "[kit][saved]") {
     const Range& range = deberta();
     const Index span = range.model->deberta->config().span();

@@ -3,141 +3,24 @@
 #include "core/conformance/diagnosis/all_mistakes.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "core/conformance/diagnosis/judge.h"
+#include "core/conformance/diagnosis/layout.h"
 #include "core/conformance/diagnosis/other_parts.h"
+#include "core/conformance/diagnosis/pairs.h"
 #include "core/conformance/diagnosis/patterns.h"
 #include "core/conformance/diagnosis/rows_read.h"
 #include "core/conformance/diagnosis/saved.h"
 #include "core/conformance/diagnosis/whole_pass.h"
 #include "core/conformance/formulas/deberta.h"
+#include "core/stages.h"
 
 namespace locus::conformance {
 
 namespace {
 
-constexpr std::size_t kMostPaired = 32;    // hypotheses that are tried in pairs,
-constexpr std::size_t kMostOfOne = 96;     // and those that stand in place of the stage itself, or of stages
-constexpr std::size_t kMostSteps = 2;      // that lie so many steps before it and are not reported
-constexpr double kMostPairedValues = 1e9;  // values that all pairs together predict
-constexpr Index kFewestWrong = 3;          // fewer wrong values are no work of two formulas
-
-bool by_residual(const Hypothesis& a, const Hypothesis& b) { return a.explanation.residual < b.explanation.residual; }
-
-// Pairs of mistakes in one stage.
-
-/// Two ways as one: where both stand in place of one formula the first is computed on top of the second.
-struct Pair {
-    int first = 0, second = 0;
-    const Variant *first_way = nullptr, *second_way = nullptr;
-    Variant both;
-    bool same_mistakes(const Pair& other) const {
-        return std::minmax(first, second) == std::minmax(other.first, other.second);
-    }
-};
-
-Pair pair_of(const OpenHypothesis& first, const OpenHypothesis& second) {
-    Pair pair{first.mistake, second.mistake, first.variant, second.variant, {}};
-    pair.both.formulas = first.variant->formulas;
-    pair.both.formulas.insert(pair.both.formulas.end(), second.variant->formulas.begin(),
-                              second.variant->formulas.end());
-    return pair;
-}
-
-bool replaces(const Variant& variant, const std::string& stem) {
-    return std::any_of(variant.formulas.begin(), variant.formulas.end(),
-                       [&](const Formula& formula) { return formula.stem == stem; });
-}
-
-bool meet(const Variant& a, const Variant& b) {
-    return std::any_of(a.formulas.begin(), a.formulas.end(),
-                       [&](const Formula& formula) { return replaces(b, formula.stem); });
-}
-
-/// What stands around a stage: itself, then what it is directly made of and the candidate does not report, and so on.
-std::vector<std::string> unreported_before(const Evidence& evidence, const std::string& stage, std::size_t steps) {
-    const auto [scope, stem] = scope_and_stem(stage);
-    const Replay here(evidence, scope);
-    std::vector<std::string> found = {stem}, last = {stem};
-    for (std::size_t step = 0; step < steps; ++step) {
-        std::vector<std::string> next;
-        for (const std::string& each : last)
-            for (const std::string& from : here.inputs_of(each))
-                if (from != "x" && from != "x_q" && !here.claimed(from) &&
-                    std::find(found.begin(), found.end(), from) == found.end()) {
-                    found.push_back(from);
-                    next.push_back(from);
-                }
-        last = std::move(next);
-    }
-    return found;
-}
-
-/// The ways that say something about the stage; where they are too many, those that stand in place of it or of what it
-/// is made of and nobody reports: the scores of probs, and as far back as there are not too many.
-std::vector<OpenHypothesis> to_be_paired(const Evidence& evidence, const Judge& judge, const std::string& stage,
-                                         const std::vector<Hypothesis>& alone) {
-    const auto too_many = [&](std::size_t count, std::size_t most) {
-        const double pairs = static_cast<double>(count * count);
-        return count > most || pairs * static_cast<double>(judge.size()) > kMostPairedValues;
-    };
-    std::vector<OpenHypothesis> all;
-    for (const Hypothesis& each : alone)
-        if (each.explanation.mistake != 0) all.push_back({each.explanation.mistake, each.explanation.way});
-    if (!too_many(all.size(), kMostPaired)) return all;
-    std::vector<OpenHypothesis> best;
-    for (std::size_t steps = 0; steps <= kMostSteps; ++steps) {
-        const std::vector<std::string> stems = unreported_before(evidence, stage, steps);
-        std::vector<OpenHypothesis> near;
-        for (const OpenHypothesis& each : all)
-            if (std::any_of(stems.begin(), stems.end(),
-                            [&](const std::string& stem) { return replaces(*each.variant, stem); }))
-                near.push_back(each);
-        if (too_many(near.size(), kMostOfOne)) break;
-        best = std::move(near);
-    }
-    return best;
-}
-
-std::vector<Pair> pairs_of(const std::vector<OpenHypothesis>& open) {
-    std::vector<Pair> pairs;
-    for (std::size_t a = 0; a < open.size(); ++a)
-        for (std::size_t b = 0; b < open.size(); ++b) {
-            if (open[a].mistake == open[b].mistake) continue;
-            // Where they do not meet, either order is the same.
-            if (a < b || meet(*open[a].variant, *open[b].variant)) pairs.push_back(pair_of(open[a], open[b]));
-        }
-    return pairs;
-}
-
-/// The two mistakes that explain the stage together: they leave no more than rounding, everything else that makes
-/// other numbers is as far away as a name demands, and no other two mistakes make the same numbers.  Adds to `tried`.
-std::vector<Explanation> pair_behind(const Evidence& evidence, const Judge& judge, const std::string& stage,
-                                     const std::vector<Hypothesis>& alone, std::size_t& tried) {
-    const std::vector<Pair> pairs = pairs_of(to_be_paired(evidence, judge, stage, alone));
-    tried += pairs.size();
-    std::vector<OpenHypothesis> open;
-    for (std::size_t n = 0; n < pairs.size(); ++n) open.push_back({static_cast<int>(n) + 1, &pairs[n].both});
-    std::vector<Hypothesis> all = judge.judge_all(open);
-    std::stable_sort(all.begin(), all.end(), by_residual);
-    if (all.empty() || !all.front().explanation.fits()) return {};
-    const Hypothesis& best = all.front();
-    const auto of = [&](const Hypothesis& each) -> const Pair& {
-        return pairs[static_cast<std::size_t>(each.explanation.mistake) - 1];
-    };
-    const auto far = [&](const Hypothesis& each) { return judge.is_far(each.explanation, best.explanation); };
-    if (!std::all_of(alone.begin(), alone.end(), far)) return {};
-    for (const Hypothesis& each : all)
-        if (!of(each).same_mistakes(of(best)) && !far(each)) return {};
-    std::vector<Explanation> both(2, best.explanation);
-    both[0].mistake = of(best).first;
-    both[0].way = of(best).first_way;
-    both[1].mistake = of(best).second;
-    both[1].way = of(best).second_way;
-    for (Explanation& each : both) each.how = each.way->how;
-    if (both[0].mistake > both[1].mistake) std::swap(both[0], both[1]);
-    return both;
-}
+constexpr Index kFewestWrong = 3;  // fewer wrong values are no work of two formulas
 
 // What follows from what.
 
@@ -185,22 +68,17 @@ public:
     bool judge_first(const StageVerdict& verdict) {
         WrongStage stage{verdict.name, diagnose(evidence_, seen_, verdict), {}, "", ""};
         const Tensor<double> right = widened(*evidence_.reference.at(verdict.name));
-        const auto masked = saved_after_mask(evidence_, verdict, right);
-        const auto saved = masked ? masked : saved_otherwise(own_, seen_, verdict, right, made_of_);
+        const auto remark = right_but_saved_otherwise(evidence_, verdict, right);
+        auto saved = remark ? remark : saved_otherwise(own_, seen_, verdict, right, made_of_);
         own_.shared = std::make_shared<SharedWork>();
+        if (!saved && !stage.diagnosis.named) saved = laid_out_otherwise(evidence_, verdict, right, stage.diagnosis);
         if (saved) {
+            if (remark) is_only(*remark, stage.diagnosis);
             stage.saved = *saved;
-            if (masked) stage.diagnosis.pattern = *masked;
             add_saved(std::move(stage), right);
             return false;
         }
         if (!stage.diagnosis.named) {
-            const auto axes = other_layout(evidence_, verdict);
-            if (axes && !goes_on_with_saved(own_, seen_, verdict, right, made_of_)) {
-                stage.saved = stage.diagnosis.pattern = *axes;
-                add_saved(std::move(stage), right);
-                return false;
-            }
             WholePassSearch passes = whole_pass_behind(evidence_, seen_, verdict);
             result.tokens_for_passes = passes.most_tokens;
             if (std::optional<WholePass>& whole = passes.found) {
@@ -220,7 +98,7 @@ public:
     /// mistake is named of one stage that makes another one wrong which is not.
     void judge_layer(const std::vector<StageVerdict>& verdicts) {
         own_.shared = std::make_shared<SharedWork>();  // what the layer before had is not needed again
-        std::vector<StageVerdict> open;
+        std::deque<StageVerdict> open;
         for (StageVerdict verdict : verdicts) {
             throw_if_cancelled(evidence_.stop);
             // A tolerance that the user chose says what is red, not what rounding explains.
@@ -230,9 +108,13 @@ public:
             verdict.tolerance.absolute = std::max(verdict.tolerance.absolute, rounding.absolute);
             (follows(verdict, assumed_at(verdict.name)) ? following_ : open).push_back(std::move(verdict));
         }
-        for (const StageVerdict& verdict : open) {
+        while (!open.empty()) {
             throw_if_cancelled(evidence_.stop);
+            const StageVerdict verdict = std::move(open.front());
+            open.pop_front();
+            const std::size_t said = result.stages.size();
             judge_behind(verdict);
+            if (result.stages.size() > said && !result.stages.back().saved.empty()) reopen(open);
         }
         for (const StageVerdict& verdict : following_) settle(seen_, verdict.name);
         following_.clear();
@@ -241,6 +123,18 @@ public:
     AllMistakes result;
 
 private:
+    /// What followed from numbers that were only saved, as exchanged scores from exchanged terms, is judged after all.
+    void reopen(std::deque<StageVerdict>& open) {
+        const auto stays = [&](const StageVerdict& each) { return follows(each, assumed_at(each.name)); };
+        const auto first = std::stable_partition(following_.begin(), following_.end(), stays);
+        if (first == following_.end()) return;
+        open.insert(open.end(), first, following_.end());
+        following_.erase(first, following_.end());
+        std::stable_sort(open.begin(), open.end(), [](const StageVerdict& a, const StageVerdict& b) {
+            return stage_comes_before(a.name, b.name);
+        });
+    }
+
     /// True for a stage that follows from the candidate's own inputs.
     bool follows(const StageVerdict& verdict, const std::vector<Formula>& assumed) const {
         const std::optional<Explanation> right = right_formula(verdict, assumed);
@@ -291,20 +185,49 @@ private:
         return Replay(own_, scope, {}, assumed).computed(stem);
     }
 
-    /// What is said of the stage beside these values of its own.
-    template <class Describe>
-    auto beside(const StageVerdict& verdict, const Tensor<double>& right, Describe describe) const {
-        Trace alone;
-        Stage stage = *evidence_.reference.at(verdict.name);
-        stage.values = right;
-        alone.add(std::move(stage));
-        return describe({alone, evidence_.candidate, evidence_.model, evidence_.segments}, verdict);
+    /// The candidate beside a reference that has these values in the stage.
+    Evidence beside(const StageVerdict& verdict, const Tensor<double>& right) const {
+        return {with_values(evidence_.reference, verdict.name, right), evidence_.candidate, evidence_.model,
+                evidence_.segments};
     }
 
     /// How the stage differs from these values, or that it is another one.
     std::string pattern_beside(const StageVerdict& verdict, const Tensor<double>& right) const {
         const auto other = another_stage(evidence_, verdict);
-        return other ? *other : beside(verdict, right, describe_difference);
+        return other ? *other : describe_difference(beside(verdict, right), verdict);
+    }
+
+    /// Scores after the mask, and numbers in another layout of a layer whose context shows that it has the right ones.
+    std::optional<std::string> right_but_saved_otherwise(const Evidence& evidence, const StageVerdict& verdict,
+                                                         const Tensor<double>& right) const {
+        if (auto masked = saved_after_mask(evidence_, verdict, right)) return masked;
+        return context_is_right(verdict.name) ? other_layout(evidence, verdict) : std::nullopt;
+    }
+
+    /// Right numbers in another layout, with which the port does not go on; no mistake has a name there.
+    std::optional<std::string> laid_out_otherwise(const Evidence& evidence, const StageVerdict& verdict,
+                                                  const Tensor<double>& right, Diagnosis& diagnosis) const {
+        const auto layout = other_layout(evidence, verdict);
+        if (!layout || goes_on_with_saved(own_, seen_, verdict, right, made_of_)) return std::nullopt;
+        is_only(*layout, diagnosis);
+        return layout;
+    }
+
+    /// Where the numbers are right, no mistake is behind the stage.
+    static void is_only(const std::string& remark, Diagnosis& diagnosis) {
+        diagnosis.named.reset();
+        diagnosis.equivalent.clear();
+        diagnosis.pattern = remark;
+    }
+
+    /// Terms, scores and probabilities that are all saved with queries and keys exchanged follow from one another; what
+    /// the layer makes of them shows whether it computes with those.
+    bool context_is_right(const std::string& stage) const {
+        const auto known = describe_stage(stage);
+        if (!known || known->axes.empty() || known->axes.back() != "Tk") return false;
+        const std::string context = scope_and_stem(stage).first + "context";
+        return std::any_of(seen_.stages.begin(), seen_.stages.end(),
+                           [&](const StageVerdict& each) { return each.name == context && each.pass; });
     }
 
     void judge_behind(const StageVerdict& verdict) {
@@ -319,17 +242,16 @@ private:
         const Tensor<double> right = computed(verdict, assumed);
         const Comparison seen = seen_at(verdict.name);
         const Judge judge(own_, seen, verdict, assumed);
-        const auto masked = saved_after_mask(evidence_, verdict, right);
-        auto saved = masked ? masked : saved_otherwise(own_, seen_, verdict, right, made_of_);
+        const auto remark = right_but_saved_otherwise(beside(verdict, right), verdict, right);
+        auto saved = remark ? remark : saved_otherwise(own_, seen_, verdict, right, made_of_);
         if (!saved && repeats(judge, verdict, *leaves)) return;
         WrongStage stage{verdict.name, diagnose(own_, seen, verdict, assumed), {}, "", ""};
-        if (saved) {
-            stage.diagnosis.pattern = masked ? *masked : pattern_beside(verdict, right);
-        } else if (!stage.diagnosis.named) {
-            const auto axes = beside(verdict, right, other_layout);
-            if (axes && !goes_on_with_saved(own_, seen_, verdict, right, made_of_))
-                saved = stage.diagnosis.pattern = *axes;
-        }
+        if (remark)
+            is_only(*remark, stage.diagnosis);
+        else if (saved)
+            stage.diagnosis.pattern = pattern_beside(verdict, right);
+        else if (!stage.diagnosis.named)
+            saved = laid_out_otherwise(beside(verdict, right), verdict, right, stage.diagnosis);
         if (!saved) return add(own_, seen, verdict, assumed, std::move(stage));
         stage.saved = std::move(*saved);
         add_saved(std::move(stage), right);
@@ -529,8 +451,8 @@ private:
     Evidence own_;
     Comparison seen_;
     const MadeOf& made_of_;
-    std::vector<StageVerdict> following_;  // failing stages of this layer that follow from the candidate's own inputs
-    std::set<std::string> unexplained_;    // stems that two mistakes were tried at in vain
+    std::deque<StageVerdict> following_;  // failing stages of this layer that follow from the candidate's own inputs
+    std::set<std::string> unexplained_;   // stems that two mistakes were tried at in vain
     std::map<std::string, std::string> said_;     // sentences about unexplained stages, and of which first
     std::map<std::string, bool> of_other_parts_;  // stems that other parts were tried at: whether some explain it
 };

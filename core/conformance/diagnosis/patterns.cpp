@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/conformance/diagnosis/judge.h"
+#include "core/conformance/diagnosis/layout.h"
 #include "core/conformance/diagnosis/saved.h"
 #include "core/conformance/formulas/arithmetic.h"
 #include "core/models/transformer_xl.h"
@@ -135,7 +136,7 @@ std::string describe_difference(const Evidence& evidence, const StageVerdict& ve
     if (const auto values = pattern_of_values(compared))
         return *values + scale_taken(evidence, verdict.name, compared) + in_bits(verdict.name, compared) +
                span_left_out(evidence, verdict.name, compared);
-    if (const auto axes = other_axes(evidence, verdict)) return *axes;
+    if (const auto layout = other_layout(evidence, verdict)) return *layout;
     if (const auto half = in_half_precision(evidence, compared, verdict.name)) return *half;
     if (const auto mask = pattern_of_mask(compared, scope_and_stem(verdict.name).second, input)) return *mask;
     if (const auto places = pattern_of_places(compared, input)) return *places;

@@ -3,18 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <numeric>
 #include <set>
 
 #include "core/conformance/diagnosis/judge.h"
-#include "core/conformance/diagnosis/patterns.h"
+#include "core/conformance/diagnosis/layout.h"
 #include "core/text/text_table.h"
 
 namespace locus::conformance {
 
 namespace {
-
-constexpr std::size_t kMostAxes = 5;  // of a stage whose axes are tried in every order: 120 of them
 
 const StageVerdict* verdict_on(const Comparison& comparison, const std::string& stage) {
     const auto found = std::find_if(comparison.stages.begin(), comparison.stages.end(),
@@ -51,49 +48,6 @@ std::optional<Explanation> by_the_right_formula(Evidence evidence, const Compari
 }
 
 bool is_far(const Explanation& own) { return own.residual > kBeyondRounding * own.allowed; }
-
-/// "T", "axis 0" where axes have no names.
-std::string axis_name(const std::vector<std::string>& axes, std::size_t axis) {
-    return axis < axes.size() ? axes[axis] : "axis " + std::to_string(axis);
-}
-
-/// "[B,H,T,d]" of axes in this order.
-std::string axes_text(const std::vector<std::string>& axes, const std::vector<std::size_t>& order) {
-    std::string text;
-    for (const std::size_t axis : order) text += (text.empty() ? "[" : ",") + axis_name(axes, axis);
-    return text + "]";
-}
-
-/// True if `found`, read as a tensor whose axes are those of `right` in this order, holds the right numbers.
-bool holds_in_order(const Tensor<double>& right, const Tensor<double>& found, const std::vector<std::size_t>& order,
-                    double allowed) {
-    const Shape& shape = right.shape();
-    std::vector<Index> step(shape.size(), 1), at(shape.size(), 0);
-    for (std::size_t axis = shape.size(); axis-- > 1;) step[axis - 1] = step[axis] * shape[axis];
-    Index from = 0;
-    for (Index n = 0; n < found.size(); ++n) {
-        if (!(std::abs(found[n] - right[from]) <= allowed)) return false;
-        for (std::size_t place = order.size(); place-- > 0;) {  // the next cell, the last axis of the order first
-            const std::size_t axis = order[place];
-            from += step[axis];
-            if (++at[axis] < shape[axis]) break;
-            from -= shape[axis] * step[axis];
-            at[axis] = 0;
-        }
-    }
-    return true;
-}
-
-/// At least two values that are told apart: a constant is found everywhere.
-bool says_something(const Tensor<double>& values, double allowed) {
-    const auto [least, most] = std::minmax_element(values.values().begin(), values.values().end());
-    return values.size() > 1 && *most - *least > 2 * allowed;
-}
-
-double allowed_of(const StageVerdict& verdict, const Tensor<double>& right) {
-    return verdict.worst >= 0 ? verdict.allowed
-                              : verdict.tolerance.absolute + verdict.tolerance.relative * largest_size(right);
-}
 
 /// What stages after a wrong one say of the numbers that stand under its name.
 struct Users {
@@ -145,145 +99,15 @@ bool goes_on_with_saved(const Evidence& evidence, const Comparison& comparison, 
     return users_of(evidence, comparison, verdict, right, made_of).follow_saved;
 }
 
-TraceView with_values(const TraceView& candidate, const std::string& stage, const Tensor<double>& values) {
-    Stage other = *candidate.at(stage);
+TraceView with_values(const TraceView& trace, const std::string& stage, const Tensor<double>& values) {
+    Stage other = *trace.at(stage);
     other.values = values;
     std::vector<StageHeading> headings;
-    for (const std::string& name : candidate.names())
-        headings.push_back({name, name == stage ? values.shape() : *candidate.shape_of(name)});
-    return {headings, [candidate, headings, other](std::size_t n) {
-                return headings[n].name == other.name ? other : *candidate.at(headings[n].name);
+    for (const std::string& name : trace.names())
+        headings.push_back({name, name == stage ? values.shape() : *trace.shape_of(name)});
+    return {headings, [trace, headings, other](std::size_t n) {
+                return headings[n].name == other.name ? other : *trace.at(headings[n].name);
             }};
-}
-
-std::optional<std::string> other_axes(const Evidence& evidence, const StageVerdict& verdict) {
-    const auto stage = evidence.reference.at(verdict.name);
-    const Tensor<double> right = widened(*stage), found = widened(*evidence.candidate.at(verdict.name));
-    const double allowed = allowed_of(verdict, right);
-    if (right.size() != found.size() || right.shape().size() > kMostAxes || !says_something(right, allowed))
-        return std::nullopt;
-    std::vector<std::size_t> order(right.shape().size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    const std::string expected = axes_text(stage->axes, order);
-    do {
-        if (!holds_in_order(right, found, order, allowed)) continue;
-        if (!std::is_sorted(order.begin(), order.end()))
-            return "the right numbers with their axes in the order " + axes_text(stage->axes, order) +
-                   ": transpose them to " + expected +
-                   (right.shape() == found.shape() ? "" : ", and save " + to_string(right.shape()));
-        if (right.shape() == found.shape()) return std::nullopt;
-        return "the right numbers in the right order, but of shape " + to_string(found.shape()) + ": save them as " +
-               expected + " = " + to_string(right.shape());
-    } while (std::next_permutation(order.begin(), order.end()));
-    return std::nullopt;
-}
-
-namespace {
-
-/// "[2k,d]" of the axes from one on.
-std::string last_axes(const std::vector<std::string>& axes, std::size_t from, std::size_t rank) {
-    std::vector<std::size_t> order(rank - from);
-    std::iota(order.begin(), order.end(), from);
-    return axes_text(axes, order);
-}
-
-/// "each [d] 2 times": the right numbers, but all of them, blocks of the last axes or single ones several times, one
-/// after another, as a table that is repeated for every sample or cos and sin that hold each half twice.
-std::optional<std::string> repeated(const Stage& stage, const Tensor<double>& right, const Tensor<double>& found,
-                                    double allowed) {
-    if (found.size() <= right.size() || found.size() % right.size() != 0) return std::nullopt;
-    const Index times = found.size() / right.size();
-    const std::size_t rank = right.shape().size();
-    Index block = right.size();
-    for (std::size_t from = 0; from <= rank; block /= from < rank ? right.shape()[from] : 1, ++from) {
-        if (from > 0 && from < rank && block == right.size()) continue;  // the same as all
-        const auto is_right = [&](Index n) {
-            return std::abs(found[n] - right[n / (block * times) * block + n % block]) <= allowed;
-        };
-        Index n = 0;
-        while (n < found.size() && is_right(n)) ++n;
-        if (n < found.size()) continue;
-        return (from == 0      ? "all of them "
-                : from == rank ? "each of them "
-                               : "each " + last_axes(stage.axes, from, rank) + " ") +
-               std::to_string(times) + " times, one after another";
-    }
-    return std::nullopt;
-}
-
-/// True if the values of `part` are those of `whole` from these numbers of its axes on.
-bool holds_from(const Tensor<double>& whole, const Tensor<double>& part, const std::vector<Index>& from,
-                double allowed) {
-    for (Index n = 0; n < part.size(); ++n) {
-        Index rest = n, at = 0, step = 1;
-        for (std::size_t axis = from.size(); axis-- > 0;) {
-            at += (rest % part.shape()[axis] + from[axis]) * step;
-            rest /= part.shape()[axis];
-            step *= whole.shape()[axis];
-        }
-        if (!(std::abs(part[n] - whole[at]) <= allowed)) return false;
-    }
-    return true;
-}
-
-/// "0 to 6 of 512 along T": where the smaller of two tensors of one rank stands in the other, as rows of a table that
-/// is longer than the text; nothing where one is larger along one axis and smaller along another, or other numbers
-/// stand there.  It is looked for everywhere along one axis, and at the beginning where several differ.
-std::optional<std::string> part_of(const Stage& stage, const Tensor<double>& whole, const Tensor<double>& part,
-                                   double allowed) {
-    const std::size_t rank = part.shape().size();
-    std::vector<std::size_t> longer;
-    for (std::size_t axis = 0; axis < rank; ++axis) {
-        if (whole.shape()[axis] < part.shape()[axis]) return std::nullopt;
-        if (whole.shape()[axis] > part.shape()[axis]) longer.push_back(axis);
-    }
-    if (longer.empty()) return std::nullopt;
-    std::vector<Index> from(rank, 0);
-    Index& first = from[longer.front()];
-    const Index last = longer.size() > 1 ? 0 : whole.shape()[longer.front()] - part.shape()[longer.front()];
-    while (first <= last && !holds_from(whole, part, from, allowed)) ++first;
-    if (first > last) return std::nullopt;
-    std::string text;
-    for (const std::size_t axis : longer) {
-        const Index begin = from[axis], end = begin + part.shape()[axis] - 1;
-        text += (text.empty() ? "" : " and ") + std::to_string(begin) +
-                (begin < end ? " to " + std::to_string(end) : "") + " of " + std::to_string(whole.shape()[axis]) +
-                " along " + axis_name(stage.axes, axis);
-    }
-    return text;
-}
-
-/// Without axes of one number at its front, of which it has more than the other.
-Tensor<double> of_rank(const Tensor<double>& values, std::size_t rank) {
-    Shape shape = values.shape();
-    while (shape.size() > rank && shape.front() == 1) shape.erase(shape.begin());
-    return Tensor<double>(shape, values.values());
-}
-
-}  // namespace
-
-std::optional<std::string> other_extents(const Evidence& evidence, const StageVerdict& verdict) {
-    const auto stage = evidence.reference.at(verdict.name);
-    const Tensor<double> right = widened(*stage);
-    const Tensor<double> found = of_rank(widened(*evidence.candidate.at(verdict.name)), right.shape().size());
-    const double allowed = allowed_of(verdict, right);
-    if (right.shape() == found.shape() || !says_something(right, allowed) || !says_something(found, allowed))
-        return std::nullopt;
-    if (!memory_of_zeros(evidence, verdict.name).empty()) return std::nullopt;  // rows that the port goes on with
-    const std::string save = last_axes(stage->axes, 0, right.shape().size()) + " = " + to_string(right.shape());
-    if (const auto times = repeated(*stage, right, found, allowed))
-        return "the right numbers, but " + *times + ": save them once, as " + save;
-    if (right.shape().size() != found.shape().size()) return std::nullopt;
-    if (const auto where = part_of(*stage, found, right, allowed))
-        return "the right numbers are " + *where + ": save those, " + save;
-    if (const auto where = part_of(*stage, right, found, allowed))
-        return "the right numbers, but only " + *where + ": save all, " + save;
-    return std::nullopt;
-}
-
-std::optional<std::string> other_layout(const Evidence& evidence, const StageVerdict& verdict) {
-    const auto axes = other_axes(evidence, verdict);
-    return axes ? axes : other_extents(evidence, verdict);
 }
 
 std::optional<std::string> saved_after_mask(const Evidence& evidence, const StageVerdict& verdict,

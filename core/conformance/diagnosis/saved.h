@@ -1,6 +1,6 @@
 #pragma once
 // What was saved under the name of a stage, where the port computes with other numbers: a hook at the wrong place, a
-// buffer that an operation in place has overwritten, axes in another order.
+// buffer that an operation in place has overwritten.
 #include <optional>
 #include <string>
 
@@ -22,18 +22,8 @@ std::optional<std::string> saved_otherwise(const Evidence& evidence, const Compa
 bool goes_on_with_saved(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict,
                         const Tensor<double>& right, const MadeOf& made_of);
 
-/// The candidate, as if it had saved these values under the name of a stage that it reports.
-TraceView with_values(const TraceView& candidate, const std::string& stage, const Tensor<double>& values);
-
-/// "the right numbers with their axes in the order [B,T,H,d]: ..." for a stage that has as many values as it should,
-/// and "the right numbers in the right order, but of shape [4, 8]: ..."; nothing where they are other numbers.
-std::optional<std::string> other_axes(const Evidence& evidence, const StageVerdict& verdict);
-
-/// "the right numbers, but each [d] 2 times, one after another: ..." and "the right numbers are 0 to 6 of 512 along T:
-/// ..." for a stage of another shape that holds the right numbers and more, or some of them; nothing where it does not.
-std::optional<std::string> other_extents(const Evidence& evidence, const StageVerdict& verdict);
-/// Either of the two.
-std::optional<std::string> other_layout(const Evidence& evidence, const StageVerdict& verdict);
+/// A trace, as if it had saved these values under the name of a stage that it reports.
+TraceView with_values(const TraceView& trace, const std::string& stage, const Tensor<double>& values);
 
 /// "saved after the mask: 36 hidden pairs hold -1e+30, ..." for scores that are right where a pair is visible and far
 /// below where it is hidden, as the reference's probabilities show it; nothing where they are not, and of other stages.

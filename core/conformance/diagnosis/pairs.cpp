@@ -1,0 +1,129 @@
+#include "core/conformance/diagnosis/pairs.h"
+
+#include <algorithm>
+
+namespace locus::conformance {
+
+bool replaces(const Variant& variant, const std::string& stem) {
+    return std::any_of(variant.formulas.begin(), variant.formulas.end(),
+                       [&](const Formula& formula) { return formula.stem == stem; });
+}
+
+namespace {
+
+constexpr std::size_t kMostPaired = 32;    // hypotheses that are tried in pairs,
+constexpr std::size_t kMostOfOne = 96;     // and those that stand in place of the stage itself, or of stages
+constexpr std::size_t kMostSteps = 2;      // that lie so many steps before it and are not reported
+constexpr double kMostPairedValues = 1e9;  // values that all pairs together predict
+
+/// Two ways as one: where both stand in place of one formula the first is computed on top of the second.
+struct Pair {
+    int first = 0, second = 0;
+    const Variant *first_way = nullptr, *second_way = nullptr;
+    Variant both;
+    bool same_mistakes(const Pair& other) const {
+        return std::minmax(first, second) == std::minmax(other.first, other.second);
+    }
+};
+
+Pair pair_of(const OpenHypothesis& first, const OpenHypothesis& second) {
+    Pair pair{first.mistake, second.mistake, first.variant, second.variant, {}};
+    pair.both.formulas = first.variant->formulas;
+    pair.both.formulas.insert(pair.both.formulas.end(), second.variant->formulas.begin(),
+                              second.variant->formulas.end());
+    return pair;
+}
+
+bool meet(const Variant& a, const Variant& b) {
+    return std::any_of(a.formulas.begin(), a.formulas.end(),
+                       [&](const Formula& formula) { return replaces(b, formula.stem); });
+}
+
+/// What stands around a stage: itself, then what it is directly made of and the candidate does not report, and so on.
+std::vector<std::string> unreported_before(const Evidence& evidence, const std::string& stage, std::size_t steps) {
+    const auto [scope, stem] = scope_and_stem(stage);
+    const Replay here(evidence, scope);
+    std::vector<std::string> found = {stem}, last = {stem};
+    for (std::size_t step = 0; step < steps; ++step) {
+        std::vector<std::string> next;
+        for (const std::string& each : last)
+            for (const std::string& from : here.inputs_of(each))
+                if (from != "x" && from != "x_q" && !here.claimed(from) &&
+                    std::find(found.begin(), found.end(), from) == found.end()) {
+                    found.push_back(from);
+                    next.push_back(from);
+                }
+        last = std::move(next);
+    }
+    return found;
+}
+
+/// The ways that say something about the stage; where they are too many, those that stand in place of it or of what it
+/// is made of and nobody reports: the scores of probs, and as far back as there are not too many.
+std::vector<OpenHypothesis> to_be_paired(const Evidence& evidence, const Judge& judge, const std::string& stage,
+                                         const std::vector<Hypothesis>& alone) {
+    const auto too_many = [&](std::size_t count, std::size_t most) {
+        const double pairs = static_cast<double>(count * count);
+        return count > most || pairs * static_cast<double>(judge.size()) > kMostPairedValues;
+    };
+    std::vector<OpenHypothesis> all;
+    for (const Hypothesis& each : alone)
+        if (each.explanation.mistake != 0) all.push_back({each.explanation.mistake, each.explanation.way});
+    if (!too_many(all.size(), kMostPaired)) return all;
+    std::vector<OpenHypothesis> best;
+    for (std::size_t steps = 0; steps <= kMostSteps; ++steps) {
+        const std::vector<std::string> stems = unreported_before(evidence, stage, steps);
+        std::vector<OpenHypothesis> near;
+        for (const OpenHypothesis& each : all)
+            if (std::any_of(stems.begin(), stems.end(),
+                            [&](const std::string& stem) { return replaces(*each.variant, stem); }))
+                near.push_back(each);
+        if (too_many(near.size(), kMostOfOne)) break;
+        best = std::move(near);
+    }
+    return best;
+}
+
+std::vector<Pair> pairs_of(const std::vector<OpenHypothesis>& open) {
+    std::vector<Pair> pairs;
+    for (std::size_t a = 0; a < open.size(); ++a)
+        for (std::size_t b = 0; b < open.size(); ++b) {
+            if (open[a].mistake == open[b].mistake) continue;
+            // Where they do not meet, either order is the same.
+            if (a < b || meet(*open[a].variant, *open[b].variant)) pairs.push_back(pair_of(open[a], open[b]));
+        }
+    return pairs;
+}
+
+}  // namespace
+
+std::vector<Explanation> pair_behind(const Evidence& evidence, const Judge& judge, const std::string& stage,
+                                     const std::vector<Hypothesis>& alone, std::size_t& tried) {
+    const std::vector<Pair> pairs = pairs_of(to_be_paired(evidence, judge, stage, alone));
+    tried += pairs.size();
+    std::vector<OpenHypothesis> open;
+    for (std::size_t n = 0; n < pairs.size(); ++n) open.push_back({static_cast<int>(n) + 1, &pairs[n].both});
+    std::vector<Hypothesis> all = judge.judge_all(open);
+    std::stable_sort(all.begin(), all.end(), [](const Hypothesis& a, const Hypothesis& b) {
+        return a.explanation.residual < b.explanation.residual;
+    });
+    if (all.empty() || !all.front().explanation.fits()) return {};
+    const Hypothesis& best = all.front();
+    const auto of = [&](const Hypothesis& each) -> const Pair& {
+        return pairs[static_cast<std::size_t>(each.explanation.mistake) - 1];
+    };
+    const auto far = [&](const Hypothesis& each) { return judge.is_far(each.explanation, best.explanation); };
+    if (!std::all_of(alone.begin(), alone.end(), far)) return {};
+    for (const Hypothesis& each : all)
+        if (!of(each).same_mistakes(of(best)) && !far(each)) return {};
+    std::vector<Explanation> both(2, best.explanation);
+    both[0].mistake = of(best).first;
+    both[0].way = of(best).first_way;
+    both[1].mistake = of(best).second;
+    both[1].way = of(best).second_way;
+    for (Explanation& each : both) each.how = each.way->how;
+    if (both[0].mistake > both[1].mistake) std::swap(both[0], both[1]);
+    return both;
+}
+
+}  // namespace locus::conformance
