@@ -313,11 +313,54 @@ TEST_CASE("saved: scores less the largest of each row, and all of a layer with q
         CHECK(stage.saved.starts_with("the right numbers with their axes in the order [B,H,Tk,Tq]"));
     }
     CHECK(by_key.all->repaired == Repaired::yes);
+    const double root = std::sqrt(3.0 * static_cast<double>(range.sharp.at("layer.0.q").shape()[3]));
+    const CaseReport scaled = every("*.c2c,*.c2p,*.p2c", [&](Tensor<double> values) {
+        for (Index n = 0; n < values.size(); ++n) values[n] /= root;
+        return values;
+    });
+    INFO(divergence_text(scaled));
+    for (const WrongStage& stage : scaled.all->stages) CHECK_THAT(stage.saved, Catch::Contains("scaled already"));
+    CHECK(scaled.all->repaired == Repaired::yes);
+    Trace exchanged_names;
+    for (Stage stage : range.sharp.stages()) {
+        const std::string other = stage.name == "layer.0.c2p"   ? "layer.0.p2c"
+                                  : stage.name == "layer.0.p2c" ? "layer.0.c2p"
+                                                                : stage.name;
+        stage.values = range.sharp.at(other).values;
+        exchanged_names.add(std::move(stage));
+    }
+    const CaseReport named = judged(range, exchanged_names);
+    INFO(divergence_text(named));
+    for (const WrongStage& stage : named.all->stages)
+        CHECK(stage.saved ==
+              std::string("it holds the numbers of layer.0.") + (stage.stage == "layer.0.c2p" ? "p2c" : "c2p"));
+    CHECK(named.all->repaired == Repaired::yes);
     // A context that is wrong, too, is one that was made of them.
     const CaseReport made = every(pairs + ",layer.*.context", [&](const Tensor<double>& values) {
         return values.rank() == 4 ? transpose(values) : strange(values);
     });
     CHECK(made.all->repaired != Repaired::yes);
+}
+
+TEST_CASE("saved: an index as floating point numbers holds the right numbers, or others", "[kit][saved]") {
+    const Range& range = deberta();
+    const auto as_float = [&](double factor) {
+        Trace port;
+        for (Stage stage : range.sharp.stages()) {
+            if (stage.name == "relative.index") {
+                Tensor<double> values = widened(stage);
+                for (Index n = 0; n < values.size(); ++n) values[n] *= factor;
+                stage.values = values;
+            }
+            port.add(std::move(stage));
+        }
+        return judged(range, port);
+    };
+    const CaseReport report = as_float(1);
+    INFO(divergence_text(report));
+    CHECK(report.all->stages.front().saved == "the right numbers, but as F64: save them as I64");
+    CHECK(report.all->repaired == Repaired::yes);
+    CHECK(as_float(1.5).all->stages.front().saved.empty());
 }
 
 TEST_CASE("saved: an index without its span is one that the port cannot have used", "[kit][saved]") {

@@ -197,11 +197,15 @@ private:
         return other ? *other : describe_difference(beside(verdict, right), verdict);
     }
 
-    /// Scores after the mask, and numbers in another layout of a layer whose context shows that it has the right ones.
+    /// Scores after the mask; and in a layer whose context shows that it has the right numbers those in another layout,
+    /// of another stage, or scaled already.
     std::optional<std::string> right_but_saved_otherwise(const Evidence& evidence, const StageVerdict& verdict,
                                                          const Tensor<double>& right) const {
         if (auto masked = saved_after_mask(evidence_, verdict, right)) return masked;
-        return context_is_right(verdict.name) ? other_layout(evidence, verdict) : std::nullopt;
+        if (!context_is_right(verdict.name)) return std::nullopt;
+        if (auto layout = other_layout(evidence, verdict)) return layout;
+        if (auto other = another_stage(evidence_, verdict)) return other;
+        return scaled_already(evidence, verdict);
     }
 
     /// Right numbers in another layout, with which the port does not go on; no mistake has a name there.

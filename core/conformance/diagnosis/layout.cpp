@@ -296,10 +296,18 @@ std::optional<std::string> less_the_largest(const Evidence& evidence, const Stag
     return "the right numbers less the largest of each row, as a softmax takes it off: save the scores before that";
 }
 
+/// Whole numbers that were saved as others, or the other way round.
+std::optional<std::string> other_dtype(const Evidence& evidence, const StageVerdict& verdict) {
+    const auto right = evidence.reference.at(verdict.name), found = evidence.candidate.at(verdict.name);
+    if (!verdict.reason.starts_with("dtype") || right->shape() != found->shape()) return std::nullopt;
+    if (largest_difference(widened(*right), widened(*found)) > 0) return std::nullopt;
+    return "the right numbers, but as " + std::string(found->dtype()) + ": save them as " + right->dtype();
+}
+
 }  // namespace
 
 std::optional<std::string> other_layout(const Evidence& evidence, const StageVerdict& verdict) {
-    for (const auto look : {other_axes, other_extents, less_the_largest})
+    for (const auto look : {other_axes, other_extents, less_the_largest, other_dtype})
         if (auto found = look(evidence, verdict)) return found;
     return std::nullopt;
 }

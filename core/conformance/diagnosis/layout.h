@@ -17,7 +17,8 @@ std::optional<std::string> other_axes(const Evidence& evidence, const StageVerdi
 /// along an axis; nothing where it does not.
 std::optional<std::string> other_extents(const Evidence& evidence, const StageVerdict& verdict);
 
-/// Either of the two, or "the right numbers less the largest of each row: ..." for scores.
+/// Either of the two, "the right numbers less the largest of each row: ..." for scores, or "the right numbers, but as
+/// F32: ..." for whole ones.
 std::optional<std::string> other_layout(const Evidence& evidence, const StageVerdict& verdict);
 
 /// At least two values that are told apart: a constant is found everywhere.

@@ -106,6 +106,16 @@ Index memory_of(const Evidence& evidence, const std::string& stage, const Tensor
 
 }  // namespace
 
+std::optional<std::string> scaled_already(const Evidence& evidence, const StageVerdict& verdict) {
+    if (verdict.worst < 0 || scope_and_stem(verdict.name).second.starts_with("scores")) return std::nullopt;
+    const auto stage = evidence.reference.at(verdict.name);
+    const Tensor<double> right = widened(*stage), found = widened(*evidence.candidate.at(verdict.name));
+    const Compared compared{right, found, verdict.allowed, stage->axes};
+    const std::string scale = scale_taken(evidence, verdict.name, compared);
+    const auto values = scale.empty() ? std::nullopt : pattern_of_values(compared);
+    return values ? std::optional(*values + scale) : std::nullopt;
+}
+
 std::string memory_of_zeros(const Evidence& evidence, const std::string& stage) {
     if (!evidence.model || !evidence.model->transformer_xl || segment_of(stage) > 0) return "";
     const Shape *right = evidence.reference.shape_of(stage), *found = evidence.candidate.shape_of(stage);
@@ -123,7 +133,7 @@ std::string memory_of_zeros(const Evidence& evidence, const std::string& stage) 
 
 std::string describe_difference(const Evidence& evidence, const StageVerdict& verdict) {
     if (verdict.worst < 0) {
-        const auto layout = verdict.reason.starts_with("shape") ? other_layout(evidence, verdict) : std::nullopt;
+        const auto layout = other_layout(evidence, verdict);
         return layout ? *layout : verdict.reason + memory_of_zeros(evidence, verdict.name);
     }
     const auto stage = evidence.reference.at(verdict.name);

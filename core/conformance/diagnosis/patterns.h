@@ -66,6 +66,10 @@ std::optional<std::string> pattern_of_places(const Compared& compared, const Mod
 /// `stem`: what the stage is called in its layer; one that holds 0 where the mask hides a key ("probs", "bd").
 std::optional<std::string> pattern_of_mask(const Compared& compared, const std::string& stem, const ModelInput* input);
 
+/// "every value is 0.288675 times what it should be = 1/sqrt(n d): scaled already, ..." of what scores are made of;
+/// nothing where it is not so, and of other stages.
+std::optional<std::string> scaled_already(const Evidence& evidence, const StageVerdict& verdict);
+
 /// Transformer-XL: one of the two begins its text with a memory of mem_len zeros, which shows as so many keys more;
 /// empty where the shapes differ by anything else.
 std::string memory_of_zeros(const Evidence& evidence, const std::string& stage);
