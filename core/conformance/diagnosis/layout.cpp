@@ -251,6 +251,12 @@ std::optional<std::string> some_rows(const Stage& stage, const Tensor<double>& r
     return listed(taken) + " of the " + std::to_string(rows) + " of " + axes_text(stage.axes, order);
 }
 
+/// In a family with a memory more rows are more that the port remembers, and sees.
+bool remembers(const Evidence& evidence) {
+    const std::optional<Family> family = known_family(evidence);
+    return family == Family::transformer_xl || family == Family::xlnet;
+}
+
 }  // namespace
 
 std::optional<std::string> other_extents(const Evidence& evidence, const StageVerdict& verdict) {
@@ -260,12 +266,12 @@ std::optional<std::string> other_extents(const Evidence& evidence, const StageVe
     const double allowed = allowed_of(verdict, right);
     if (right.shape() == found.shape() || !says_something(right, allowed) || !says_something(found, allowed))
         return std::nullopt;
-    if (!memory_of_zeros(evidence, verdict.name).empty()) return std::nullopt;  // rows that the port goes on with
     const std::string save = last_axes(stage->axes, 0, right.shape().size()) + " = " + to_string(right.shape());
     if (const auto times = repeated(*stage, right, found, allowed))
         return "the right numbers, but " + *times + ": save them once, as " + save;
     if (const auto axis = averaged_axis(*stage, right, found, allowed))
         return "the mean of the right numbers along " + *axis + ": save all, " + save;
+    if (remembers(evidence)) return std::nullopt;
     if (right.shape().size() == found.shape().size()) {
         if (const auto where = part_of(*stage, found, right, allowed))
             return "the right numbers are " + *where + ": save those, " + save;

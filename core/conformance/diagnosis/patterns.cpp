@@ -104,18 +104,8 @@ Index memory_of(const Evidence& evidence, const std::string& stage, const Tensor
     return std::max<Index>(0, values.extent(values.rank() - 1) - values.extent(values.rank() - 2));
 }
 
-}  // namespace
-
-std::optional<std::string> scaled_already(const Evidence& evidence, const StageVerdict& verdict) {
-    if (verdict.worst < 0 || scope_and_stem(verdict.name).second.starts_with("scores")) return std::nullopt;
-    const auto stage = evidence.reference.at(verdict.name);
-    const Tensor<double> right = widened(*stage), found = widened(*evidence.candidate.at(verdict.name));
-    const Compared compared{right, found, verdict.allowed, stage->axes};
-    const std::string scale = scale_taken(evidence, verdict.name, compared);
-    const auto values = scale.empty() ? std::nullopt : pattern_of_values(compared);
-    return values ? std::optional(*values + scale) : std::nullopt;
-}
-
+/// Transformer-XL: one of the two begins its text with a memory of mem_len zeros, which shows as so many keys more;
+/// empty where the shapes differ by anything else.
 std::string memory_of_zeros(const Evidence& evidence, const std::string& stage) {
     if (!evidence.model || !evidence.model->transformer_xl || segment_of(stage) > 0) return "";
     const Shape *right = evidence.reference.shape_of(stage), *found = evidence.candidate.shape_of(stage);
@@ -129,6 +119,18 @@ std::string memory_of_zeros(const Evidence& evidence, const std::string& stage) 
     return more.front() > 0 ? ": its text begins with a memory of " + rows + ", as in transformers (--dialect hf)"
                             : ": its text begins without a memory, that of the reference with " + rows +
                                   ", as in transformers (--dialect hf)";
+}
+
+}  // namespace
+
+std::optional<std::string> scaled_already(const Evidence& evidence, const StageVerdict& verdict) {
+    if (verdict.worst < 0 || scope_and_stem(verdict.name).second.starts_with("scores")) return std::nullopt;
+    const auto stage = evidence.reference.at(verdict.name);
+    const Tensor<double> right = widened(*stage), found = widened(*evidence.candidate.at(verdict.name));
+    const Compared compared{right, found, verdict.allowed, stage->axes};
+    const std::string scale = scale_taken(evidence, verdict.name, compared);
+    const auto values = scale.empty() ? std::nullopt : pattern_of_values(compared);
+    return values ? std::optional(*values + scale) : std::nullopt;
 }
 
 std::string describe_difference(const Evidence& evidence, const StageVerdict& verdict) {

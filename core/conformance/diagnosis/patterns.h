@@ -70,10 +70,6 @@ std::optional<std::string> pattern_of_mask(const Compared& compared, const std::
 /// nothing where it is not so, and of other stages.
 std::optional<std::string> scaled_already(const Evidence& evidence, const StageVerdict& verdict);
 
-/// Transformer-XL: one of the two begins its text with a memory of mem_len zeros, which shows as so many keys more;
-/// empty where the shapes differ by anything else.
-std::string memory_of_zeros(const Evidence& evidence, const std::string& stage);
-
 /// Flat index 7 of [2,3,4] -> "[0, 1, 3]".
 std::string place(Index flat, const Shape& shape);
 /// 1.5 -> "1.5", 2 -> "2": six digits at most, no trailing zeros.
