@@ -102,8 +102,8 @@ public:
         for (StageVerdict verdict : verdicts) {
             throw_if_cancelled(evidence_.stop);
             // A tolerance that the user chose says what is red, not what rounding explains.
-            const Tolerance rounding = derived_tolerance(evidence_.reference, *evidence_.reference.at(verdict.name),
-                                                         *evidence_.candidate.at(verdict.name));
+            const Tolerance rounding =
+                rounding_.of(*evidence_.reference.at(verdict.name), *evidence_.candidate.at(verdict.name));
             verdict.tolerance.relative = std::max(verdict.tolerance.relative, rounding.relative);
             verdict.tolerance.absolute = std::max(verdict.tolerance.absolute, rounding.absolute);
             (follows(verdict, assumed_at(verdict.name)) ? following_ : open).push_back(std::move(verdict));
@@ -452,6 +452,7 @@ private:
     }
 
     const Evidence& evidence_;
+    const DerivedTolerances rounding_{evidence_.reference};
     Evidence own_;
     Comparison seen_;
     const MadeOf& made_of_;

@@ -110,8 +110,8 @@ std::optional<std::string> heads_apart(const Evidence& evidence, const Stage& st
            ": join the heads to " + last_axes(stage.axes, 0, right.shape().size()) + " = " + to_string(right.shape());
 }
 
-}  // namespace
-
+/// "the right numbers with their axes in the order [B,T,H,d]: ..." for a stage that has as many values as it should,
+/// and "the right numbers in the right order, but of shape [4, 8]: ..."; nothing where they are other numbers.
 std::optional<std::string> other_axes(const Evidence& evidence, const StageVerdict& verdict) {
     const auto stage = evidence.reference.at(verdict.name);
     const Tensor<double> right = widened(*stage), found = widened(*evidence.candidate.at(verdict.name));
@@ -130,8 +130,6 @@ std::optional<std::string> other_axes(const Evidence& evidence, const StageVerdi
 }
 
 // More numbers than there should be, or fewer.
-
-namespace {
 
 /// "each [d] 2 times": the right numbers, but all of them, blocks of the last axes or single ones several times, one
 /// after another, as a table that is repeated for every sample or cos and sin that hold each half twice.
@@ -257,8 +255,9 @@ bool remembers(const Evidence& evidence) {
     return family == Family::transformer_xl || family == Family::xlnet;
 }
 
-}  // namespace
-
+/// "the right numbers, but each [d] 2 times, one after another: ...", "the right numbers are 0 to 6 of 512 along T:
+/// ..." and the like for a stage of another shape that holds the right numbers and more, some of them, or their mean
+/// along an axis; nothing where it does not.
 std::optional<std::string> other_extents(const Evidence& evidence, const StageVerdict& verdict) {
     const auto stage = evidence.reference.at(verdict.name);
     const Tensor<double> right = widened(*stage);
@@ -282,8 +281,6 @@ std::optional<std::string> other_extents(const Evidence& evidence, const StageVe
         return "the right numbers, but only rows " + *rows + ": save all, " + save;
     return std::nullopt;
 }
-
-namespace {
 
 /// Scores as a softmax makes them first: it takes the largest of each row off.
 std::optional<std::string> less_the_largest(const Evidence& evidence, const StageVerdict& verdict) {

@@ -8,17 +8,10 @@
 
 namespace locus::conformance {
 
-/// "the right numbers with their axes in the order [B,T,H,d]: ..." for a stage that has as many values as it should,
-/// and "the right numbers in the right order, but of shape [4, 8]: ..."; nothing where they are other numbers.
-std::optional<std::string> other_axes(const Evidence& evidence, const StageVerdict& verdict);
-
-/// "the right numbers, but each [d] 2 times, one after another: ...", "the right numbers are 0 to 6 of 512 along T:
-/// ..." and the like for a stage of another shape that holds the right numbers and more, some of them, or their mean
-/// along an axis; nothing where it does not.
-std::optional<std::string> other_extents(const Evidence& evidence, const StageVerdict& verdict);
-
-/// Either of the two, "the right numbers less the largest of each row: ..." for scores, or "the right numbers, but as
-/// F32: ..." for whole ones.
+/// One sentence for a wrong stage that holds the right numbers otherwise, and what to save instead: "the right numbers
+/// with their axes in the order [B,T,H,d]: ...", "... but each [d] 2 times, one after another: ...", "... are 0 to 6 of
+/// 512 along T: ...", "the mean of the right numbers along H: ...", scores less the largest of each row, whole numbers
+/// as F32; nothing where they are other numbers.
 std::optional<std::string> other_layout(const Evidence& evidence, const StageVerdict& verdict);
 
 /// At least two values that are told apart: a constant is found everywhere.
