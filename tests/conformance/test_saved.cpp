@@ -194,12 +194,10 @@ TEST_CASE("saved: right numbers that stand there several times are right numbers
         return said_of(range, "rotary.cos",
                        [&](const Tensor<double>& values) { return blocks_repeated(values, block, 2, shape); });
     };
-    CHECK(each(pairs, {rows, 2 * pairs}) == "the right numbers, but each [d/2] 2 times, one after another" + once);
-    CHECK(each(1, {rows, 2 * pairs}) == "the right numbers, but each of them 2 times, one after another" + once);
-    CHECK(each(rows * pairs, {2, rows, pairs}) ==
-          "the right numbers, but all of them 2 times, one after another" + once);
-    CHECK(each(pairs, {1, 1, rows, 2 * pairs}) ==
-          "the right numbers, but each [d/2] 2 times, one after another" + once);
+    CHECK(each(pairs, {rows, 2 * pairs}) == "the right numbers, but each [d/2] twice, one after another" + once);
+    CHECK(each(1, {rows, 2 * pairs}) == "the right numbers, but each of them twice, one after another" + once);
+    CHECK(each(rows * pairs, {2, rows, pairs}) == "the right numbers, but all of them twice, one after another" + once);
+    CHECK(each(pairs, {1, 1, rows, 2 * pairs}) == "the right numbers, but each [d/2] twice, one after another" + once);
     // Twice as many, and other ones.
     const CaseReport wrong = judged(range, with_saved(range.sharp, "rotary.cos", [&](const Tensor<double>& values) {
                                         return blocks_repeated(strange(values), pairs, 2, {rows, 2 * pairs});

@@ -131,7 +131,7 @@ std::optional<std::string> other_axes(const Evidence& evidence, const StageVerdi
 
 // More numbers than there should be, or fewer.
 
-/// "each [d] 2 times": the right numbers, but all of them, blocks of the last axes or single ones several times, one
+/// "each [d] twice": the right numbers, but all of them, blocks of the last axes or single ones several times, one
 /// after another, as a table that is repeated for every sample or cos and sin that hold each half twice.
 std::optional<std::string> repeated(const Stage& stage, const Tensor<double>& right, const Tensor<double>& found,
                                     double allowed) {
@@ -150,7 +150,7 @@ std::optional<std::string> repeated(const Stage& stage, const Tensor<double>& ri
         return (from == 0      ? "all of them "
                 : from == rank ? "each of them "
                                : "each " + last_axes(stage.axes, from, rank) + " ") +
-               std::to_string(times) + " times, one after another";
+               (times == 2 ? "twice" : std::to_string(times) + " times") + ", one after another";
     }
     return std::nullopt;
 }
@@ -255,7 +255,7 @@ bool remembers(const Evidence& evidence) {
     return family == Family::transformer_xl || family == Family::xlnet;
 }
 
-/// "the right numbers, but each [d] 2 times, one after another: ...", "the right numbers are 0 to 6 of 512 along T:
+/// "the right numbers, but each [d] twice, one after another: ...", "the right numbers are 0 to 6 of 512 along T:
 /// ..." and the like for a stage of another shape that holds the right numbers and more, some of them, or their mean
 /// along an axis; nothing where it does not.
 std::optional<std::string> other_extents(const Evidence& evidence, const StageVerdict& verdict) {

@@ -9,7 +9,7 @@
 namespace locus::conformance {
 
 /// One sentence for a wrong stage that holds the right numbers otherwise, and what to save instead: "the right numbers
-/// with their axes in the order [B,T,H,d]: ...", "... but each [d] 2 times, one after another: ...", "... are 0 to 6 of
+/// with their axes in the order [B,T,H,d]: ...", "... but each [d] twice, one after another: ...", "... are 0 to 6 of
 /// 512 along T: ...", "the mean of the right numbers along H: ...", scores less the largest of each row, whole numbers
 /// as F32; nothing where they are other numbers.
 std::optional<std::string> other_layout(const Evidence& evidence, const StageVerdict& verdict);
