@@ -16,8 +16,13 @@ namespace {
 constexpr unsigned kMostWorkers = 4;  // each holds a prediction as large as the stage
 constexpr double kFar = 1e-3;         // a hypothesis that leaves this and much more than rounding need not be finished
 
+using Values = Eigen::Map<const Eigen::ArrayXd>;
+
 double worst_difference(const double* a, const double* b, Index count) {
-    double worst = 0;
+    if (count == 0) return 0;
+    const double largest = (Values(a, count) - Values(b, count)).abs().maxCoeff<Eigen::PropagateNaN>();
+    if (std::isfinite(largest)) return largest;
+    double worst = 0;  // NaN in both is no difference
     for (Index n = 0; n < count; ++n) {
         const double difference = std::abs(a[n] - b[n]);
         if (difference <= worst) continue;
@@ -32,9 +37,8 @@ double worst_difference(const double* a, const double* b, Index count) {
 }  // namespace
 
 double largest_size(const Tensor<double>& values) {
-    double size = 0;
-    for (const double value : values.values()) size = std::max(size, std::abs(value));
-    return size;
+    if (values.empty()) return 0;
+    return std::max(0.0, Values(values.data(), values.size()).abs().maxCoeff<Eigen::PropagateNumbers>());
 }
 
 double largest_difference(const Tensor<double>& a, const Tensor<double>& b) {

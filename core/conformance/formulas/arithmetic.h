@@ -35,7 +35,7 @@ inline Tensor<double> products(const Tensor<double>& q, const Tensor<double>& k)
 
 /// Row of the relative table of a pair, as a stage of doubles says it; NotEnough for a row that is not there.
 inline Index row_of(const Tensor<double>& index, Index i, Index j, Index rows) {
-    const auto row = static_cast<Index>(index.matrix()(i, j));
+    const auto row = static_cast<Index>(index[i * index.extent(1) + j]);
     if (row < 0 || row >= rows) throw NotEnough{"row " + std::to_string(row) + " of the relative table"};
     return row;
 }
@@ -60,15 +60,16 @@ inline std::vector<Index> rows_of(const Tensor<double>& index, Index rows) {
 inline Tensor<double> gathered(const Tensor<double>& all, const Tensor<double>& index, bool by_query) {
     const Index queries = index.extent(0), keys = index.extent(1), count = all.extent(3);
     if ((by_query ? queries : keys) != all.extent(2)) throw NotEnough{"an index of as many queries and keys"};
-    std::vector<Index> cells = rows_of(index, count);  // where a cell's product lies in a matrix of all products
-    for (Index n = 0; n < queries * keys; ++n)
-        cells[static_cast<std::size_t>(n)] += (by_query ? n / keys : n % keys) * count;
-    return each_head(all, queries, keys, [&](Index at, Index, Index) {
-        const double* from = all.matrix(at).data();
-        Matrix<double> picked(queries, keys);
-        for (Index n = 0; n < queries * keys; ++n) picked.data()[n] = from[cells[static_cast<std::size_t>(n)]];
-        return picked;
-    });
+    std::vector<Index> cells = rows_of(index, count);  // where a cell's product lies in all products of a head
+    for (Index i = 0, n = 0; i < queries; ++i)
+        for (Index j = 0; j < keys; ++j, ++n) cells[static_cast<std::size_t>(n)] += (by_query ? i : j) * count;
+    Tensor<double> picked({all.extent(0), all.extent(1), queries, keys});
+    for (Index head = 0; head < all.extent(0) * all.extent(1); ++head) {
+        const double* from = all.matrix(head).data();
+        double* to = picked.matrix(head).data();
+        for (const Index cell : cells) *to++ = from[cell];
+    }
+    return picked;
 }
 
 /// c2p[b,h,i,j] = all[b,h,i, index(i,j)], where all[b,h,i,r] = q[b,h,i] . k_r[h,r].
@@ -122,14 +123,14 @@ double stored(double value) {
 /// Product of tensors of one shape, value by value.
 inline Tensor<double> product_of(Tensor<double> product, const Tensor<double>& factor) {
     if (product.shape() != factor.shape()) throw NotEnough{"stages of one shape"};
-    for (Index n = 0; n < product.size(); ++n) product[n] *= factor[n];
+    product.rows().array() *= factor.rows().array();
     return product;
 }
 
 /// Sum of tensors of one shape.
 inline Tensor<double> sum_of(Tensor<double> sum, const Tensor<double>& more) {
     if (sum.shape() != more.shape()) throw NotEnough{"stages of one shape"};
-    for (Index n = 0; n < sum.size(); ++n) sum[n] += more[n];
+    sum.rows().array() += more.rows().array();
     return sum;
 }
 

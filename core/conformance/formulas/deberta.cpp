@@ -40,8 +40,8 @@ Tensor<double> sum_of_terms(const Replay& at) {
     Tensor<double> sum = at("c2c");
     if (terms.c2p) sum = sum_of(std::move(sum), at("c2p"));
     if (terms.p2c) sum = sum_of(std::move(sum), at("p2c"));
-    const double divisor = score_divisor<double>(terms.count(), at("q").extent(3));
-    return mapped(std::move(sum), [&](double score) { return score / divisor; });
+    sum.rows() /= score_divisor<double>(terms.count(), at("q").extent(3));
+    return sum;
 }
 
 /// Version 1 may mix its heads before the mask and after the softmax (talking heads of modeling_deberta.py); elsewhere
