@@ -23,7 +23,7 @@ struct RecordedPort {
     std::vector<ModelInput> segments;
 };
 
-/// Every recorded DeBERTa case; the trained model too.
+/// Every recorded DeBERTa case, the trained model too; short texts first.
 inline const std::vector<RecordedPort>& recorded_ports() {
     static const std::vector<RecordedPort> all = [] {
         std::vector<RecordedPort> cases;
@@ -33,6 +33,9 @@ inline const std::vector<RecordedPort>& recorded_ports() {
                              ModelFolder::open(one.model.string()),
                              read_segments(one.folder / "inputs.safetensors", rounded)});
         }
+        std::stable_sort(cases.begin(), cases.end(), [](const RecordedPort& a, const RecordedPort& b) {
+            return a.segments.front().length() < b.segments.front().length();
+        });
         return cases;
     }();
     return all;

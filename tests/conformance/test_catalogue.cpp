@@ -67,9 +67,12 @@ TEST_CASE("catalogue: a port with a mistake is named by its number, or not at al
         for (const Variant& variant : mistake.variants) {
             if (made_elsewhere(mistake.number, variant.how)) continue;
             double largest = 0;
-            bool named = false;
-            for (const Stems& stems : reports_of(variant))
+            bool found = false;
+            for (const Stems& stems : reports_of(variant)) {
+                bool named = false;
                 for (const RecordedPort& one : recorded_ports()) {
+                    // Some thousand times as many pairs as in a short text: for what that does not show.
+                    if (named && one.segments.front().length() > 100) continue;
                     const auto port = port_with(one, variant, stems);
                     if (!port) continue;
                     const PortOutcome outcome = outcome_of(one, *port);
@@ -79,13 +82,15 @@ TEST_CASE("catalogue: a port with a mistake is named by its number, or not at al
                     CHECK((!outcome.named || outcome.is(mistake.number) || outcome.ties_with(mistake.number)));
                     largest = std::max(largest, std::isnan(outcome.size) ? 1e9 : outcome.size);
                     named = named || outcome.is(mistake.number) || outcome.ties_with(mistake.number);
+                    found = found || named;
                     alone = alone || (outcome.is(mistake.number) && outcome.same.empty());
                     for (const int same : outcome.same)
                         if (outcome.named) ties.insert(std::minmax(*outcome.named, same));
                 }
+            }
             INFO(mistake.number << " " << variant.how);
             CHECK(largest > 100);
-            CHECK(named);
+            CHECK(found);
         }
         INFO(mistake.number);
         CHECK((alone || made_elsewhere(mistake.number, "")));
@@ -198,7 +203,8 @@ TEST_CASE("mistakes: every way to make 56 ... 77, 82 and 83 misses a recorded st
             INFO(mistake.number << " " << mistake.name << ", " << variant.how);
             double worst = 0;
             for (const Family family : mistake.families)
-                for (const auto& recorded : cases[family]) worst = std::max(worst, farthest(*recorded, variant));
+                for (const auto& recorded : cases[family])
+                    if (worst < 100) worst = std::max(worst, farthest(*recorded, variant));
             CHECK(worst >= 100);
         }
     }
