@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kRepository = fs::path(LOCUS_TESTS).parent_path();
+const fs::path kRepository = LOCUS_SOURCE_DIR;
 
 std::string bytes_of_file(const fs::path& file) {
     std::ifstream stream(file, std::ios::binary);

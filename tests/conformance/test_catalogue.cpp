@@ -71,7 +71,7 @@ TEST_CASE("catalogue: a port with a mistake is named by its number, or not at al
             for (const Stems& stems : reports_of(variant)) {
                 bool named = false;
                 for (const RecordedPort& one : recorded_ports()) {
-                    // Some thousand times as many pairs as in a short text: for what that does not show.
+                    // Hundreds of times as many pairs as in a short text: for what that does not show.
                     if (named && one.segments.front().length() > 100) continue;
                     const auto port = port_with(one, variant, stems);
                     if (!port) continue;

@@ -19,7 +19,7 @@ struct Range {
     std::vector<ModelInput> segments;
     Trace recorded;  // by other people's code
     Trace sharp;     // the same known to 1e-11 or better, for ports in double; by Locus where no other code is as sharp
-    /// Some thousand times as many pairs as in the other cases.
+    /// Hundreds of times as many pairs as in most other cases.
     bool is_long() const { return segments.front().length() > 100; }
 };
 
