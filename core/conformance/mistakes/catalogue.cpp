@@ -42,7 +42,9 @@ std::vector<Mistake> all_groups() {
                              untied_head_mistakes,
                              adaptive_softmax_mistakes,
                              classifier_mistakes,
-                             token_type_mistakes}) {
+                             token_type_mistakes,
+                             rotation_step_mistakes,
+                             angle_precision_mistakes}) {
         std::vector<Mistake> mistakes = group();
         all.insert(all.end(), std::make_move_iterator(mistakes.begin()), std::make_move_iterator(mistakes.end()));
     }

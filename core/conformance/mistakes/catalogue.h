@@ -19,7 +19,7 @@ struct Variant {
 };
 
 struct Mistake {
-    int number = 0;        // of the catalogue, 1 ... 115
+    int number = 0;        // of the catalogue, 1 ... 119
     bool is_rare = false;  // named after every other one that makes the same numbers
     std::string name;      // "p2c reads delta(j,i), as the paper prints it"
     std::string symptom;   // what the porter sees
@@ -71,5 +71,7 @@ std::vector<Mistake> untied_head_mistakes();                // 112
 std::vector<Mistake> adaptive_softmax_mistakes();           // 113
 std::vector<Mistake> classifier_mistakes();                 // 114
 std::vector<Mistake> token_type_mistakes();                 // 115
+std::vector<Mistake> rotation_step_mistakes();              // 116 to 118
+std::vector<Mistake> angle_precision_mistakes();            // 119
 
 }  // namespace locus::conformance

@@ -1,7 +1,8 @@
-// Mistakes 88 to 94.  RoFormer: which angles, for which samples, channels and positions.
+// Mistakes 88 to 94 and 119.  RoFormer: which angles, for which samples, channels and positions, and how exact.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 
 #include "core/conformance/formulas/roformer.h"
 #include "core/conformance/mistakes/catalogue.h"
@@ -169,7 +170,7 @@ Mistake mistake() {
             .name = "angles in the order of neighbours, partners in the order of halves, or the other way round",
             .symptom = "no shift law holds: scores depend on i and j, lengths of vectors change",
             .betrays = "the squared length of q_rot is not that of q; row 0 is right",
-            .evidence = "",
+            .evidence = "raiyanyahya/how-to-train-your-gpt #6",
             .lesson = "19",
             .families = {Family::roformer},
             .stems = {"q_rot", "k_rot"},
@@ -261,6 +262,93 @@ Mistake mistake() {
 
 }  // namespace positions_from_one
 
+namespace angles_in_half_precision {  // mistake 119
+
+/// What is rounded to the short type on the way from frequencies and positions to sines and cosines.
+struct Rounding {
+    const char* what;
+    bool frequencies, positions, angles, waves;
+};
+constexpr Rounding kRotary[] = {{"frequencies", true, false, false, false},
+                                {"frequencies, positions and angles", true, true, true, false},
+                                {"frequencies, positions, angles, sines and cosines", true, true, true, true},
+                                {"angles", false, false, true, false},
+                                {"angles, sines and cosines", false, false, true, true},
+                                {"sines and cosines", false, false, false, true}};
+constexpr Rounding kRelative[] = {
+    {"relative sinusoids: frequencies", true, false, false, false},
+    {"relative sinusoids: frequencies, distances, angles, sines and cosines", true, true, true, true},
+    {"relative sinusoids: sines and cosines", false, false, false, true}};
+
+template <class Short>
+double rounded_if(bool rounds, double value) {
+    return rounds ? stored<Short>(value) : value;
+}
+
+/// wave(position * frequency): positions [n], frequencies [p] -> [n,p].
+template <class Short>
+Matrix<double> waves(const std::vector<double>& positions, const std::vector<double>& frequencies,
+                     const Rounding& rounds, double (*wave)(double)) {
+    Matrix<double> all(static_cast<Index>(positions.size()), static_cast<Index>(frequencies.size()));
+    for (Index m = 0; m < all.rows(); ++m)
+        for (Index t = 0; t < all.cols(); ++t) {
+            const double position = rounded_if<Short>(rounds.positions, positions[static_cast<std::size_t>(m)]);
+            const double theta = rounded_if<Short>(rounds.frequencies, frequencies[static_cast<std::size_t>(t)]);
+            all(m, t) = rounded_if<Short>(rounds.waves, wave(rounded_if<Short>(rounds.angles, position * theta)));
+        }
+    return all;
+}
+
+double sine(double angle) { return std::sin(angle); }
+double cosine(double angle) { return std::cos(angle); }
+
+template <class Short>
+std::vector<Formula> rotary_rounded(const Rounding& rounds) {
+    const auto table = [rounds](double (*wave)(double)) {
+        return [rounds, wave](const Replay& at) {
+            std::vector<double> positions(static_cast<std::size_t>(positions_of(at)));
+            std::iota(positions.begin(), positions.end(), 0.0);
+            return as_rows(waves<Short>(positions, right_angles(at), rounds, wave));
+        };
+    };
+    return {{"/rotary.sin", {}, table(sine)}, {"/rotary.cos", {}, table(cosine)}};
+}
+
+template <class Short>
+std::vector<Formula> relative_rounded(const Rounding& rounds) {
+    return relative_rows_by([rounds](const RelativeDistances& of, Index width) {
+        const std::vector<double> distances = of.cut(), theta = inverse_frequencies(width);
+        Matrix<double> rows(static_cast<Index>(distances.size()), width);
+        rows << waves<Short>(distances, theta, rounds, sine), waves<Short>(distances, theta, rounds, cosine);
+        return rows;
+    });
+}
+
+template <class Short>
+void add_ways(std::vector<Variant>& all, const std::string& type) {
+    for (const Rounding& rounds : kRotary)
+        all.push_back({rounds.what + (" in " + type), rotary_rounded<Short>(rounds)});
+    for (const Rounding& rounds : kRelative)
+        all.push_back({rounds.what + (" in " + type), relative_rounded<Short>(rounds)});
+}
+
+Mistake mistake() {
+    std::vector<Variant> ways;
+    add_ways<Eigen::bfloat16>(ways, "bfloat16");
+    add_ways<Eigen::half>(ways, "float16");
+    return {.number = 119,
+            .name = "angles are computed in half precision",
+            .symptom = "short texts look right, long ones do not: neighbours far from the start share a position",
+            .betrays = "the error of rotary.sin grows with the position; in bfloat16 positions from 257 on are even",
+            .evidence = "transformers #25681, #29285, #29496; gpt-neox #1003; Megatron-LM #535; candle #3520",
+            .lesson = "16",
+            .families = {Family::roformer, Family::transformer_xl, Family::xlnet},
+            .stems = {"/rotary.sin", "/rotary.cos", "/positions.r"},
+            .variants = std::move(ways)};
+}
+
+}  // namespace angles_in_half_precision
+
 std::vector<Mistake> rotary_angle_mistakes() {
     return {
         first_sample_alone::mistake(),   // 88
@@ -272,5 +360,7 @@ std::vector<Mistake> rotary_angle_mistakes() {
         positions_from_one::mistake(),   // 94
     };
 }
+
+std::vector<Mistake> angle_precision_mistakes() { return {angles_in_half_precision::mistake()}; }
 
 }  // namespace locus::conformance

@@ -11,6 +11,18 @@ namespace locus::conformance {
 
 namespace halves_for_neighbours {  // mistake 56
 
+/// Channels 0, d/2, 1, d/2 + 1, ... of every vector.
+Tensor<double> as_neighbours(const Tensor<double>& x) {
+    const Index width = x.extent(x.rank() - 1), half = width / 2;
+    Tensor<double> y(x.shape());
+    for (Index n = 0; n < x.size(); n += width)
+        for (Index t = 0; t < half; ++t) {
+            y[n + 2 * t] = x[n + t];
+            y[n + 2 * t + 1] = x[n + half + t];
+        }
+    return y;
+}
+
 Mistake mistake() {
     return {.number = 56,
             .name = "channels t and t + d/2 are rotated instead of the neighbours 2t and 2t + 1",
@@ -20,8 +32,11 @@ Mistake mistake() {
             .lesson = "19",
             .families = {Family::roformer},
             .stems = {"q_rot", "k_rot"},
-            .variants = {{"", rotations([](const auto& x, const auto& sin, const auto& cos) {
+            .variants = {{"and left as halves", rotations([](const auto& x, const auto& sin, const auto& cos) {
                               return rotated(x, sin, cos, RotaryLayout::half_split);
+                          })},
+                         {"and written as neighbours", rotations([](const auto& x, const auto& sin, const auto& cos) {
+                              return as_neighbours(rotated(x, sin, cos, RotaryLayout::half_split));
                           })}}};
 }
 
@@ -165,6 +180,11 @@ Mistake mistake() {
         for (double& angle : theta) angle = std::sqrt(angle);
         return theta;
     };
+    const auto not_inverted = [](Index width) {
+        std::vector<double> theta = inverse_frequencies(width);
+        for (double& angle : theta) angle = 1 / angle;
+        return theta;
+    };
     const auto of_channels = [](Index width) {
         std::vector<double> theta = inverse_frequencies(width);
         for (double& angle : theta) angle *= angle;
@@ -201,7 +221,10 @@ Mistake mistake() {
              })},
             {"10000^(-t/d), without the 2",
              angles_by([without_the_2](const Replay& at) { return without_the_2(at.roformer().head_width()); })},
-            {"relative sinusoids: 10000^(-t/D), without the 2", relative_rows_with(without_the_2)}}};
+            {"relative sinusoids: 10000^(-t/D), without the 2", relative_rows_with(without_the_2)},
+            {"10000^(2t/d), without the minus",
+             angles_by([not_inverted](const Replay& at) { return not_inverted(at.roformer().head_width()); })},
+            {"relative sinusoids: 10000^(2t/D), without the minus", relative_rows_with(not_inverted)}}};
 }
 
 }  // namespace other_frequencies

@@ -262,16 +262,50 @@ Formula interleaved(const std::string& stem) {
             }};
 }
 
+/// RoFormer: rotary.sin and rotary.cos [T,d/2] are columns `sine` and `cosine` of one table [sin | cos], or of one
+/// whose sines and cosines alternate.
+template <class Column>
+std::vector<Formula> halves_of_one_table(Column column) {
+    const auto taken = [column](Index part) {
+        return [column, part](const Replay& at) {
+            const Tensor<double> sin = at.right("/rotary.sin"), cos = at.right("/rotary.cos");
+            if (sin.shape() != cos.shape() || sin.extent(1) < 2) throw NotEnough{"two pairs of channels"};
+            const Index pairs = sin.extent(1);
+            Tensor<double> rows(sin.shape());
+            for (Index t = 0; t < pairs; ++t) {
+                const auto [is_cosine, from] = column(part, t, pairs);
+                rows.matrix().col(t) = (is_cosine ? cos : sin).matrix().col(from);
+            }
+            return rows;
+        };
+    };
+    return {{"/rotary.sin", {}, taken(0)}, {"/rotary.cos", {}, taken(1)}};
+}
+
 Mistake mistake() {
-    return {.number = 69,
-            .name = "sine and cosine alternate in the rows of positions instead of standing one after the other",
-            .symptom = "the position term is noise, the content term right",
-            .betrays = "positions.r is right after exchanging channels; row of distance 0 is 0, 1, 0, 1, ...",
-            .evidence = "",
-            .lesson = "25",
-            .families = {Family::transformer_xl, Family::xlnet},
-            .stems = {"/positions.r"},
-            .variants = {{"", {interleaved("/positions.r"), interleaved("/positions.r_backward")}}}};
+    using Column = std::pair<bool, Index>;
+    const auto alternating_in_halves = [](Index part, Index t, Index pairs) {
+        const Index column = part * pairs + t;
+        return Column{column % 2 == 1, column / 2};
+    };
+    const auto halves_alternating = [](Index part, Index t, Index pairs) {
+        const Index column = 2 * t + part;
+        return Column{column >= pairs, column % pairs};
+    };
+    return {
+        .number = 69,
+        .name = "sine and cosine alternate in the rows of positions instead of standing one after the other",
+        .symptom = "the position term is noise, the content term right",
+        .betrays = "positions.r is right after exchanging channels; row of distance 0 is 0, 1, 0, 1, ...",
+        .evidence = "",
+        .lesson = "25",
+        .families = {Family::transformer_xl, Family::xlnet, Family::roformer},
+        .stems = {"/positions.r", "/rotary.sin", "/rotary.cos"},
+        .variants = {
+            {"in the rows of relative positions", {interleaved("/positions.r"), interleaved("/positions.r_backward")}},
+            {"in the table of angles, whose halves are taken for sines and cosines",
+             halves_of_one_table(alternating_in_halves)},
+            {"in the table of angles as it is read, not as it is stored", halves_of_one_table(halves_alternating)}}};
 }
 
 }  // namespace sinusoids_interleaved

@@ -128,6 +128,7 @@ std::vector<InjectedMistake> decoder_mistakes() {
 std::vector<InjectedMistake> other_family_mistakes() {
     return {
         {{56, 0}, {kR}, "halves rotated instead of neighbours", {"q_rot"}, ""},
+        {{56, 1}, {kR}, "halves rotated, and written beside each other", {"q_rot"}, ""},
         {{57, 0}, {kR}, "only queries rotated", {"k_rot"}, ""},
         {{57, 1}, {kR}, "only keys rotated", {"q_rot"}, ""},
         {{57, 2}, {kR}, "keys rotated by halves, queries by neighbours", {"k_rot"}, ""},
@@ -147,6 +148,8 @@ std::vector<InjectedMistake> other_family_mistakes() {
         {{61, 7}, {kR}, "angles with t over d / 2 - 1", {"rotary.sin"}, ""},
         {{61, 8}, {kR}, "angles from the slowest pair to the fastest", {"rotary.sin"}, ""},
         {{61, 5}, {kT, kX}, "sinusoids without the 2 of 2t over D", {"positions.r"}, ""},
+        {{61, 9}, {kR}, "angles of 10000^(2t/d)", {"rotary.sin"}, ""},
+        {{61, 10}, {kT, kX}, "sinusoids of 10000^(2t/D)", {"positions.r"}, ""},
         {{62, 0}, {kR}, "values rotated too (or not, where they should be)", {"v_rot", "context"}, ""},
         {{62, 1}, {kR}, "rotated before the heads are split", {"q_rot"}, ""},
         {{62, 2}, {kR}, "rotated before the projection", {"q_rot"}, ""},
@@ -165,6 +168,8 @@ std::vector<InjectedMistake> other_family_mistakes() {
         {{68, 2}, {kT, kX}, "u and v omitted", {"ac"}, ""},
         {{68, 3}, {kT, kX}, "u and v over sqrt(d)", {"ac"}, ""},
         {{69, 0}, {kT, kX}, "sinusoids interleaved", {"positions.r"}, ""},
+        {{69, 1}, {kR}, "a table of alternating sines and cosines read by halves", {"rotary.sin"}, ""},
+        {{69, 2}, {kR}, "the halves of the table read in turn", {"rotary.sin"}, ""},
         {{70, 0}, {kT, kX}, "memory stored after the layer", {"memory.0"}, ""},
         {{70, 1}, {kT, kX}, "oldest rows kept", {"memory.0"}, ""},
         {{70, 2}, {kT}, "memory of the next layer read", {"layer.0.k"}, ""},
@@ -297,6 +302,22 @@ std::vector<InjectedMistake> later_mistakes() {
         {{115, 1}, {kD, kR}, "token types 0 and 1 exchanged", {"embeddings.output"}, ""},
         {{115, 2}, {kD, kR}, "token types change one token too early", {"embeddings.output"}, ""},
         {{115, 3}, {kD, kR}, "token types change one token too late", {"embeddings.output"}, ""},
+        {{116, 0}, {kR}, "heads rotated by their number", {"q_rot"}, ""},
+        {{116, 1}, {kR}, "samples rotated by their number", {"q_rot"}, ""},
+        {{117, 0}, {kR}, "rotated in place", {"q_rot"}, ""},
+        {{117, 1}, {kR}, "rotated with two plus signs", {"q_rot"}, ""},
+        {{117, 2}, {kR}, "sines and cosines added", {"q_rot"}, ""},
+        {{117, 3}, {kR}, "queries and keys of both", {"q_rot"}, ""},
+        {{118, 0}, {kR}, "queries and keys rotated twice", {"q_rot"}, ""},
+        {{118, 1}, {kR}, "keys rotated twice", {"k_rot"}, ""},
+        {{118, 2}, {kR}, "queries rotated twice", {"q_rot"}, ""},
+        {{119, 0}, {kR}, "frequencies in bfloat16", {"rotary.sin"}, ""},
+        {{119, 1}, {kR}, "angles, sines and cosines in bfloat16", {"rotary.sin"}, ""},
+        {{119, 2}, {kR}, "sines and cosines in bfloat16", {"rotary.sin"}, ""},
+        {{119, 3}, {kR}, "angles, sines and cosines in float16", {"rotary.sin"}, ""},
+        {{119, 4}, {kR}, "angles alone in bfloat16", {"rotary.sin"}, ""},
+        {{119, 5}, {kT, kX}, "sinusoids in bfloat16", {"positions.r"}, ""},
+        {{119, 6}, {kT, kX}, "sinusoids in float16", {"positions.r"}, ""},
     };
 }
 // clang-format on

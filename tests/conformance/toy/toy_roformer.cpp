@@ -1,6 +1,8 @@
 #include "tests/conformance/toy/toy_roformer.h"
 
+#include <Eigen/Core>
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace locus::conformance::toy {
@@ -10,28 +12,40 @@ namespace {
 /// Which angles a port takes; right: 10000, 1, all pairs, 0.
 struct AngleRule {
     double base = 10000, factor = 1;
-    Index pairs = 1 << 30;   // pair t has the angle of t modulo this
-    Index first = 0;         // position of row 0
-    double long_factor = 0;  // pair t turns 1 + t times this slower,
-    Index longer = 0;        // from this row on
-    double amplitude = 1;    // sines and cosines times this
-    Index later = 0;         // pair t has the angle of t and this
-    bool backwards = false;  // the slowest pair first
+    Index pairs = 1 << 30;            // pair t has the angle of t modulo this
+    Index first = 0;                  // position of row 0
+    double long_factor = 0;           // pair t turns 1 + t times this slower,
+    Index longer = 0;                 // from this row on
+    double amplitude = 1;             // sines and cosines times this
+    Index later = 0;                  // pair t has the angle of t and this
+    bool backwards = false;           // the slowest pair first
+    std::array<bool, 4> rounds = {};  // frequencies, positions, angles, sines and cosines in half precision,
+    bool brain = false;               // which is bfloat16
 };
+
+double shortened(bool rounds, bool brain, double value) {
+    if (!rounds) return value;
+    const auto number = static_cast<float>(value);
+    return brain ? static_cast<float>(Eigen::bfloat16(number)) : static_cast<float>(Eigen::half(number));
+}
 
 /// sin or cos of position * base^(-power * t / width), [length, pairs].
 template <class Scalar>
 Array<Scalar> angles(Index length, Index pairs, double power, Index width, double (*wave)(double),
                      const AngleRule& rule = {}) {
     Array<Scalar> y({length, pairs});
+    const auto kept = [&rule](std::size_t step, double value) {
+        return shortened(rule.rounds[step], rule.brain, value);
+    };
     for (Index m = 0; m < length; ++m)
-        for (Index t = 0; t < pairs; ++t)
-            y(m, t) = static_cast<Scalar>(
-                rule.amplitude *
-                wave(rule.factor * double(m + rule.first) / (m < rule.longer ? 1 : 1 + rule.long_factor * double(t)) *
-                     std::pow(rule.base, -power *
-                                             double((rule.backwards ? pairs - 1 - t : t) % rule.pairs + rule.later) /
-                                             static_cast<double>(width))));
+        for (Index t = 0; t < pairs; ++t) {
+            const Index counted = (rule.backwards ? pairs - 1 - t : t) % rule.pairs + rule.later;
+            const double frequency =
+                kept(0, std::pow(rule.base, -power * double(counted) / static_cast<double>(width)));
+            const double slower = m < rule.longer ? 1 : 1 + rule.long_factor * double(t);
+            const double position = kept(1, rule.factor * double(m + rule.first) / slower);
+            y(m, t) = static_cast<Scalar>(kept(3, rule.amplitude * wave(kept(2, position * frequency))));
+        }
     return y;
 }
 
@@ -74,12 +88,18 @@ void ToyRoformer<Scalar>::read_angles(Index length) {
     if (injected().is(91)) rule.pairs = std::max<Index>(1, d / 4);
     if (injected().is(94)) rule.first = 1;
     const bool another_base = injected().is(89) && !injected().is(89, 3);
+    rule.brain = !injected().is(119, 3);
+    if (injected().is(119, 0)) rule.rounds = {true, false, false, false};
+    if (injected().is(119, 1) || injected().is(119, 3)) rule.rounds = {true, true, true, true};
+    if (injected().is(119, 2)) rule.rounds = {false, false, false, true};
+    if (injected().is(119, 4)) rule.rounds = {false, false, true, false};
     const bool other = another_base || injected().is(90) || injected().is(91) || injected().is(94) ||
-                       injected().is(108) || injected().is(109);
+                       injected().is(108) || injected().is(109) || injected().is(119);
     const bool own = table.empty() || injected().is(61) || other;
     if (own) {
         const Index width = injected().is(61, 0) ? config_.hidden_size : injected().is(61, 7) ? d / 2 - 1 : d;
         const double power = injected().is(61, 1) ? 4 : injected().is(61, 4) || injected().is(61, 7) ? 1 : 2;
+        if (injected().is(61, 9)) rule.base = 1 / rule.base;
         rule.later = injected().is(61, 6) ? 1 : 0;
         rule.backwards = injected().is(61, 8);
         sine_ = angles<Scalar>(length, d / 2, power, width, std::sin, rule);
@@ -93,6 +113,16 @@ void ToyRoformer<Scalar>::read_angles(Index length) {
             }
     }
     if (injected().is(60)) std::swap(sine_, cosine_);
+    if (injected().is(69)) {
+        const A sine = sine_, cosine = cosine_;
+        for (Index m = 0; m < length; ++m)
+            for (Index c = 0; c < d; ++c) {  // channel c of a row: of [sin | cos] or of sin, cos, sin, cos, ...
+                const bool is_cosine = injected().is(69, 1) ? c % 2 == 1 : c >= d / 2;
+                const Scalar value = (is_cosine ? cosine : sine)(m, injected().is(69, 1) ? c / 2 : c % (d / 2));
+                const bool second = injected().is(69, 1) ? c >= d / 2 : c % 2 == 1;
+                (second ? cosine_ : sine_)(m, injected().is(69, 1) ? c % (d / 2) : c / 2) = value;
+            }
+    }
     if (injected().is(58, 1)) sine_ = times(std::move(sine_), -1);
     add("rotary.sin", sine_);
     add("rotary.cos", cosine_);
@@ -130,13 +160,17 @@ Array<Scalar> ToyRoformer<Scalar>::rotated(A x, const A& sine, const A& cosine, 
             if (injected().is(88) && n >= x.extent(1) * length) continue;
             if (injected().is(93) && t >= half / 2) continue;
             const bool narrow = injected().is(93, 1);
+            const Index m = injected().is(116, 0)   ? n / length % x.extent(1)
+                            : injected().is(116, 1) ? n / length / x.extent(1)
+                                                    : n % length;
             Scalar& first = x.run(n)[pairs == Pairs::halves ? t : 2 * t];
             Scalar& second = x.run(n)[pairs == Pairs::halves ? t + half : 2 * t + 1];
-            const Scalar a = first, b = second, s = narrow ? narrow_sine(n % length, t) : sine(n % length, t),
-                         c = narrow ? narrow_cosine(n % length, t) : cosine(n % length, t);
+            const Scalar a = first, b = second, s = narrow ? narrow_sine(m, t) : sine(m, t),
+                         c = narrow ? narrow_cosine(m, t) : cosine(m, t);
             const bool typo = injected().is(59) && t == half - 1;  // the rotated vector ends -x_{d-1}, x_d
-            first = a * c - (typo ? a : b) * s;
-            second = b * c + (typo ? b : a) * s;
+            first = a * c - (typo ? a : b) * s * Scalar(injected().is(117, 1) ? -1 : 1);
+            second = b * c + (typo ? b : injected().is(117, 0) ? first : a) * s;
+            if (injected().is(117, 2)) first = a + s, second = b + c;
         }
     return x;
 }
@@ -166,7 +200,15 @@ Array<Scalar> ToyRoformer<Scalar>::turned_heads(const A& x, const A& before, con
     }
     if (injected().is(57, key ? 0 : 1) || injected().is(57, 3) || injected().is(57, 4)) return x;
     const bool halves = injected().is(56) || (injected().is(57, 2) && key);
-    return rotated(x, sine_, cosine_, halves ? Pairs::halves : Pairs::neighbours);
+    A turned = rotated(x, sine_, cosine_, halves ? Pairs::halves : Pairs::neighbours);
+    if (injected().is(118, 0) || injected().is(118, key ? 1 : 2))
+        turned = rotated(turned, sine_, cosine_, Pairs::neighbours);
+    if (!injected().is(56, 1)) return turned;
+    A beside = turned;
+    const Index half = x.width() / 2;
+    for (Index n = 0; n < x.runs(); ++n)
+        for (Index c = 0; c < x.width(); ++c) beside.run(n)[c % half * 2 + c / half] = turned.run(n)[c];
+    return beside;
 }
 
 template <class Scalar>
@@ -192,7 +234,14 @@ Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
     add(at + "q", q);
     add(at + "k", k);
     add(at + "v", v);
-    const A q_rot = turned_heads(q, in, self + "query", false), k_rot = turned_heads(k, in, self + "key", true);
+    A q_rot = turned_heads(q, in, self + "query", false), k_rot = turned_heads(k, in, self + "key", true);
+    if (injected().is(117, 3)) {  // both hold first channels of queries, second ones of keys
+        for (Index n = 0; n < q_rot.runs(); ++n)
+            for (Index c = 0; c < q_rot.width(); c += 2) {
+                q_rot.run(n)[c + 1] = k_rot.run(n)[c + 1];
+                k_rot.run(n)[c] = q_rot.run(n)[c];
+            }
+    }
     add(at + "q_rot", q_rot);
     add(at + "k_rot", k_rot);
     if (config_.rotary_value != injected().is(62, 0) && !injected().is(57, 4))

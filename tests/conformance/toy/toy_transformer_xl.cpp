@@ -1,5 +1,6 @@
 #include "tests/conformance/toy/toy_transformer_xl.h"
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +15,14 @@ double frequency(Index t, Index half, const Injection& injected) {
     if (injected.is(61, 2)) exponent *= 2;
     if (injected.is(61, 5)) exponent /= 2;
     if (injected.is(61, 3)) exponent = static_cast<double>(t) / static_cast<double>(half - 1);
+    if (injected.is(61, 10)) return 1 / std::pow(base, -exponent);
     return factor * std::pow(base, -exponent);
+}
+
+/// 119: what a port in bfloat16, or in float16, keeps of a number.
+double in_half_precision(double value, const Injection& injected) {
+    const auto number = static_cast<float>(value);
+    return injected.is(119, 6) ? static_cast<float>(Eigen::half(number)) : static_cast<float>(Eigen::bfloat16(number));
 }
 
 }  // namespace
@@ -23,13 +31,16 @@ template <class Scalar>
 Array<Scalar> sinusoids(const std::vector<Index>& distances, Index width, const Injection& injected) {
     Array<Scalar> rows({static_cast<Index>(distances.size()), width});
     const Index half = width / 2;
-    const bool interleaved = injected.is(69), cosine_first = injected.is(60, 1);
+    const bool interleaved = injected.is(69, 0), cosine_first = injected.is(60, 1);
     for (Index n = 0; n < rows.runs(); ++n)
         for (Index t = 0; t < half; ++t) {
-            const double distance = static_cast<double>(distances[static_cast<std::size_t>(n)]),
-                         angle = (injected.is(65, 3) ? -distance : distance) * frequency(t, half, injected);
-            rows(n, interleaved ? 2 * t : cosine_first ? half + t : t) = static_cast<Scalar>(std::sin(angle));
-            rows(n, interleaved ? 2 * t + 1 : cosine_first ? t : half + t) = static_cast<Scalar>(std::cos(angle));
+            const auto kept = [&injected, everything = injected.is(119, 5) || injected.is(119, 6)](double value) {
+                return everything ? in_half_precision(value, injected) : value;
+            };
+            const double distance = kept(static_cast<double>(distances[static_cast<std::size_t>(n)])),
+                         angle = kept((injected.is(65, 3) ? -distance : distance) * kept(frequency(t, half, injected)));
+            rows(n, interleaved ? 2 * t : cosine_first ? half + t : t) = static_cast<Scalar>(kept(std::sin(angle)));
+            rows(n, interleaved ? 2 * t + 1 : cosine_first ? t : half + t) = static_cast<Scalar>(kept(std::cos(angle)));
         }
     return rows;
 }
