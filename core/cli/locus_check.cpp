@@ -12,6 +12,7 @@
 #include "core/io/atomic_file.h"
 #include "core/io/checkpoint.h"
 #include "core/io/safetensors.h"
+#include "core/io/write_target.h"
 
 namespace {
 
@@ -142,6 +143,7 @@ int run(const Options& options, const cli::Command& program) {
     LOCUS_CHECK(!options.reference_file.empty() && !options.candidate_file.empty(),
                 "expected two files, a reference and a candidate");
     LOCUS_CHECK(options.input.empty() || !options.model.empty(), "--input goes with --model");
+    check_apart({options.junit, options.html}, {options.reference_file, options.candidate_file, options.input});
     std::optional<Tolerance> fixed;
     if (options.rtol || options.atol) fixed = Tolerance{options.rtol.value_or(0), options.atol.value_or(0)};
     const Report report = judge(options, fixed, program);

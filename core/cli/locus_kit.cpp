@@ -15,6 +15,7 @@
 #include "core/conformance/kit/rehearse.h"
 #include "core/conformance/report/report.h"
 #include "core/io/atomic_file.h"
+#include "core/io/write_target.h"
 #include "core/text/text_table.h"
 
 namespace {
@@ -65,6 +66,7 @@ int run_check(const cli::Command& program, const Arguments& arguments) {
                 "expected either a folder with dumps or --run PROGRAM");
     LOCUS_CHECK(arguments.timeout >= 0.001 && arguments.timeout <= 86400,
                 "--timeout is " + format_number(arguments.timeout) + ", expected 0.001 to 86400 seconds");
+    check_apart({arguments.junit, arguments.html}, {arguments.waivers, arguments.kit + "/kit.json"});
     CheckOptions options;
     options.family = arguments.family;
     if (!arguments.dialect.empty()) options.dialect = parse_dialect(arguments.dialect);

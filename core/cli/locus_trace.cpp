@@ -9,9 +9,12 @@
 #include "core/cli/many_lines.h"
 #include "core/cli/program.h"
 #include "core/cli/words.h"
+#include "core/io/checkpoint.h"
+#include "core/io/input_file.h"
 #include "core/io/model_request.h"
 #include "core/io/recorded_inputs.h"
 #include "core/io/safetensors.h"
+#include "core/io/write_target.h"
 #include "core/json_text.h"
 #include "core/text/text_table.h"
 #include "core/training/masked_words.h"
@@ -173,7 +176,8 @@ Result forward(const cli::Command& program, const Options& options) {
     const PreparedInput prepared = prepare_input(options.request, checkpoint.folder, model->family(),
                                                  model->input_names(), token_types_for(checkpoint, model->family()));
     if (!prepared.ignored.empty())
-        cli::say(program, options.request.input_file + ": not used by this family: " + join(prepared.ignored, ", "));
+        cli::say(program,
+                 options.request.input_file + ": not used by this family: " + printable(join(prepared.ignored, ", ")));
     if (options.request.segment > 0) check_memory(*model, prepared.segments, parse_dialect(options.dialect));
     const StageFilter wanted = options.stages.empty() ? StageFilter() : StageFilter(options.stages);
     try {
@@ -204,6 +208,17 @@ void check_options(const Options& options) {
     LOCUS_CHECK(request.texts.empty() && request.tokens.empty() && request.input_file.empty() && request.mask.empty() &&
                     request.labels.empty() && request.segment == 0,
                 "--text-file is the input, found --text, --tokens, --input, --mask, --labels or --segment beside it");
+}
+
+/// The files that --out must not be: the inputs, and what makes up the model.
+std::vector<std::string> what_is_read(const Options& options) {
+    std::vector<std::string> files = {options.request.input_file, options.text_file};
+    const std::filesystem::path model = resolve_model(options.request.model);
+    for (const char* name : {"config.json", "model.safetensors", "pytorch_model.bin", "model.safetensors.index.json",
+                             "pytorch_model.bin.index.json", "tokenizer.json", "tokenizer_config.json", "spm.model",
+                             "spiece.model", "vocab.txt", "vocab.json", "merges.txt"})
+        files.push_back((model / name).string());
+    return files;
 }
 
 void write_out(const std::string& file, const Options& options, const Result& result) {
@@ -314,6 +329,7 @@ int main(int argc, char** argv) {
     program.flag("--json", options.json, "print JSON instead of a table");
     return cli::run_program(program, cli::name_each_value(argc, argv, "--text"), [&] {
         check_options(options);
+        check_apart({options.out}, what_is_read(options));
         if (!options.text_file.empty()) return trace_lines(program, options);
         for (std::string& text : options.request.texts) text = cli::readable_text(program, text);
         const Result result = run(program, options);

@@ -28,7 +28,7 @@ TrainingTask fresh_task() {
 }
 
 void read_config(const std::string& file, TrainingTask& task) {
-    const std::string json = read_text_file(file);
+    const std::string json = read_json_text(file);
     task.config = parse_deberta_config(json, file);
     task.plan.switches.decoder = !task.config.position_biased_input;
     const ConfigFields fields(json, file);
@@ -78,7 +78,7 @@ void add_train_options(Command& program, TrainRequest& request) {
         .within(6, 1'000'000);
     program.option("--batch-tokens", request.batch_tokens, "tokens of a step").within(1, kMost).shows_default();
     program.option("--max-gram", request.max_gram, "words that may be masked in a row; above 1, whole words")
-        .within(1, 100)
+        .within(1, int{kMostGram})
         .shows_default();
     program.option("--rate", request.rate, "peak of the learning rate").shows_default();
     program.option("--warmup", request.warmup, "steps until that peak; 100, or a tenth of them, if absent")

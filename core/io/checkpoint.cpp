@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "core/file_presence.h"
 #include "core/io/input_file.h"
 #include "core/io/safetensors.h"
 #include "core/io/torch_pickle.h"
@@ -77,55 +78,55 @@ private:
     std::map<std::string, const TensorEntry*> by_name_;
 };
 
-/// Whether a file is there; a name the system cannot even look up is not.
-bool is_there(const fs::path& file) {
-    std::error_code error;
-    return fs::exists(file, error);
-}
-
 bool is_folder(const fs::path& folder) {
     std::error_code error;
     return fs::is_directory(folder, error);
 }
 
-std::string read_text(const fs::path& file) {
-    const MappedFile mapped(file);
-    return {reinterpret_cast<const char*>(mapped.data()), mapped.size()};
-}
+/// What an index says: the shards, each once, and the tensors.
+struct ShardIndex {
+    std::set<std::string> shards, tensors;
+};
 
-/// Shard names of model.safetensors.index.json, each once.
-std::vector<std::string> shard_names(const fs::path& index_file) {
+ShardIndex read_index(const fs::path& index_file) {
     const auto json = read_json_file(index_file);
     if (!json.contains("weight_map") || !json["weight_map"].is_object() || json["weight_map"].empty())
         throw_unreadable(index_file, "has no weight_map, expected names of tensors and of their files");
-    std::set<std::string> names;
+    ShardIndex index;
     for (const auto& [tensor, file] : json["weight_map"].items()) {
         const std::string name = file.is_string() ? file.get<std::string>() : "";
-        if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
+        const bool is_name = !name.empty() && name.size() <= 255 && name != "." && name != ".." &&
+                             name.find_first_of(std::string_view("/\0", 2)) == name.npos;
+        if (!is_name)
             throw_unreadable(index_file,
                              "tensor " + tensor + " lies in " + excerpt(file) + ", expected a file of the same folder");
-        names.insert(name);
+        index.shards.insert(name);
+        index.tensors.insert(tensor);
     }
-    return {names.begin(), names.end()};
+    return index;
 }
 
 template <class Open>
 std::vector<TensorEntry> open_shards(const fs::path& folder, const fs::path& index_file, Open open) {
     std::vector<TensorEntry> entries;
-    for (const std::string& name : shard_names(index_file)) {
+    ShardIndex index = read_index(index_file);
+    for (const std::string& name : index.shards) {
         TensorFile shard = open(folder / name);
+        for (const TensorEntry& entry : shard.entries) index.tensors.erase(entry.name);
         std::move(shard.entries.begin(), shard.entries.end(), std::back_inserter(entries));
     }
+    if (!index.tensors.empty())
+        throw_unreadable(index_file, "names the tensor " + *index.tensors.begin() + ", which none of its files holds");
     return entries;
 }
 
 std::shared_ptr<const WeightSource> open_weights(const fs::path& folder) {
     const fs::path single = folder / "model.safetensors", index = folder / "model.safetensors.index.json",
                    pickle = folder / "pytorch_model.bin", pickle_index = folder / "pytorch_model.bin.index.json";
-    if (is_there(single)) return std::make_shared<FileWeights>(single, open_safetensors(single).entries);
-    if (is_there(index)) return std::make_shared<FileWeights>(index, open_shards(folder, index, open_safetensors));
-    if (is_there(pickle)) return std::make_shared<FileWeights>(pickle, open_torch_pickle(pickle).entries);
-    if (is_there(pickle_index))
+    if (is_present(single)) return std::make_shared<FileWeights>(single, open_safetensors(single).entries);
+    if (is_present(index)) return std::make_shared<FileWeights>(index, open_shards(folder, index, open_safetensors));
+    if (is_present(pickle)) return std::make_shared<FileWeights>(pickle, open_torch_pickle(pickle).entries);
+    if (is_present(pickle_index))
         return std::make_shared<FileWeights>(pickle_index, open_shards(folder, pickle_index, open_torch_pickle));
     throw_unreadable(folder,
                      "no weights, expected model.safetensors, model.safetensors.index.json, pytorch_model.bin or "
@@ -139,8 +140,9 @@ Checkpoint open_config(const fs::path& folder) {
     Checkpoint checkpoint;
     checkpoint.folder = folder;
     checkpoint.config_file = folder / "config.json";
-    if (!is_there(checkpoint.config_file)) throw_unreadable(folder, "no config.json, expected one beside the weights");
-    checkpoint.config_json = read_text(checkpoint.config_file);
+    if (!is_present(checkpoint.config_file))
+        throw_unreadable(folder, "no config.json, expected one beside the weights");
+    checkpoint.config_json = read_json_text(checkpoint.config_file);
     parse_json_object(checkpoint.config_json, checkpoint.config_file.string());  // refused here if it is not one
     return checkpoint;
 }

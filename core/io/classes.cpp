@@ -6,6 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "core/io/input_file.h"
+#include "core/json_text.h"
+
 namespace locus {
 
 namespace {
@@ -37,6 +40,34 @@ Classes ranked(Classes::Of of, const Logits& logits, ClassProbability kind, Inde
     return classes;
 }
 
+/// id2label: one name for each of "0", "1", ...
+std::map<std::string, std::string> labels_in(const nlohmann::json& said, const std::filesystem::path& file) {
+    const std::string expected = "expected one name for each of \"0\", \"1\", ...";
+    if (!said.is_object()) throw_unreadable(file, "id2label is " + excerpt(said) + ", " + expected);
+    std::map<std::string, std::string> names;
+    for (const auto& [number, label] : said.items()) {
+        if (!label.is_string() || label.get<std::string>().empty())
+            throw_unreadable(file, "id2label calls class " + number + " " + excerpt(label) + ", " + expected);
+        std::string name = label.get<std::string>();
+        std::replace_if(
+            name.begin(), name.end(), [](unsigned char byte) { return byte < 32; }, ' ');
+        names[number] = one_line(std::move(name));
+    }
+    for (std::size_t n = 0; n < names.size(); ++n)
+        if (!names.contains(std::to_string(n)))
+            throw_unreadable(file, "id2label has " + std::to_string(names.size()) + " names, but none for class " +
+                                       std::to_string(n) + ", " + expected);
+    return names;
+}
+
+ClassProbability probability_of(const nlohmann::json& type, const std::filesystem::path& file) {
+    if (type == "single_label_classification") return ClassProbability::softmax;
+    if (type == "multi_label_classification") return ClassProbability::sigmoid;
+    if (type == "regression") return ClassProbability::none;
+    throw_unreadable(file, "problem_type is " + excerpt(type) +
+                               ", expected single_label_classification, multi_label_classification or regression");
+}
+
 /// The numbers of a stage of float or double.
 Logits row_of(const Stage& stage, Index first, Index count, Index step) {
     Logits row(count);
@@ -54,18 +85,11 @@ std::string ClassNames::name(Index number) const {
 ClassNames class_names(const Checkpoint& checkpoint) {
     const nlohmann::json config = nlohmann::json::parse(checkpoint.config_json);
     ClassNames names;
-    if (const auto said = config.find("id2label"); said != config.end() && said->is_object())
-        for (const auto& [number, label] : said->items()) {
-            if (!label.is_string() || label.get<std::string>().empty()) continue;
-            std::string& name = names.names[number] = label.get<std::string>();
-            std::replace_if(
-                name.begin(), name.end(), [](unsigned char byte) { return byte < 32; }, ' ');
-        }
+    if (const auto said = config.find("id2label"); said != config.end() && !said->is_null())
+        names.names = labels_in(*said, checkpoint.config_file);
     const auto problem = config.find("problem_type");
-    const std::string type =
-        problem != config.end() && problem->is_string() ? problem->get<std::string>() : std::string();
-    if (type == "multi_label_classification") names.probability = ClassProbability::sigmoid;
-    if (type == "regression") names.probability = ClassProbability::none;
+    if (problem != config.end() && !problem->is_null())
+        names.probability = probability_of(*problem, checkpoint.config_file);
     names.answers =
         !checkpoint.weights->shape("classifier.weight") && checkpoint.weights->shape("qa_outputs.weight").has_value();
     return names;

@@ -28,6 +28,8 @@ struct ClassNames {
 };
 
 /// Reads id2label and problem_type; several labels at once are those of problem_type "multi_label_classification".
+/// Throws Error(unreadable) naming config.json where either is something else than transformers writes: a name beside
+/// the wrong class would not be seen.
 ClassNames class_names(const Checkpoint& checkpoint);
 
 struct ClassScore {

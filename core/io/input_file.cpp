@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
+#include "core/file_presence.h"
 #include "core/json_text.h"
 
 namespace locus {
@@ -37,7 +38,12 @@ private:
 MappedFile::MappedFile(const std::filesystem::path& file) : path_(file) {
     // O_NONBLOCK: a pipe is refused below instead of being waited for.
     const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor < 0) throw Error(Fault::unreadable, file.string() + ": cannot be opened: " + std::strerror(errno));
+    if (descriptor < 0) {
+        const char* reason = std::strerror(errno);
+        const bool leads_nowhere = errno == ENOENT && is_present(file);
+        throw Error(Fault::unreadable, file.string() + (leads_nowhere ? ": is a link that leads nowhere"
+                                                                      : std::string(": cannot be opened: ") + reason));
+    }
     struct stat status = {};
     if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
         ::close(descriptor);
@@ -79,9 +85,16 @@ void check_no_pointer(const MappedFile& file) {
                                            "pull fetches it)");
 }
 
-nlohmann::json read_json_file(const std::filesystem::path& file) {
+std::string read_json_text(const std::filesystem::path& file) {
+    constexpr std::size_t kMost = 64 << 20;  // the index of the largest model has a few of these
     const MappedFile mapped(file);
-    return parse_json_object({reinterpret_cast<const char*>(mapped.data()), mapped.size()}, printable(file.string()));
+    if (mapped.size() > kMost)
+        throw_unreadable(file, "has " + std::to_string(mapped.size()) + " bytes, expected at most 64 MiB of JSON");
+    return {reinterpret_cast<const char*>(mapped.data()), mapped.size()};
+}
+
+nlohmann::json read_json_file(const std::filesystem::path& file) {
+    return parse_json_object(read_json_text(file), printable(file.string()));
 }
 
 std::filesystem::path asset_path(const std::filesystem::path& name) {

@@ -34,8 +34,11 @@ private:
 /// Weights that git did not fetch are a small text in their place.  Throws Error(unreadable) that says so.
 void check_no_pointer(const MappedFile& file);
 
-/// A file that holds one JSON object.
-/// Throws Error(unreadable) that names the file where it cannot be read or is not what parse_json_object takes.
+/// The bytes of a JSON file.  Throws Error(unreadable) that names the file where it cannot be read or is larger than
+/// 64 MiB.
+std::string read_json_text(const std::filesystem::path& file);
+
+/// A file that holds one JSON object.  Throws as read_json_text does, and where it is not what parse_json_object takes.
 nlohmann::json read_json_file(const std::filesystem::path& file);
 
 /// "corpus/positions.txt" -> its path in assets/ of this source tree, or of the installed program; nobody has looked

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -86,8 +87,20 @@ PreparedInput read_input_file(const std::string& path, const std::vector<std::st
     PreparedInput prepared;
     prepared.segments.resize(1);
     const TensorFile file = open_safetensors(path);
-    for (const TensorEntry& entry : file.entries)
-        if (!place_tensor(entry, used, prepared.segments)) prepared.ignored.push_back(entry.name);
+    std::map<std::string, std::string> placed;  // "tokens.0" -> as the file writes it: tokens, tokens.0 or tokens.00
+    for (const TensorEntry& entry : file.entries) {
+        if (!place_tensor(entry, used, prepared.segments)) {
+            prepared.ignored.push_back(entry.name);
+            continue;
+        }
+        const Index number = number_behind(entry.name);
+        const std::string stem = entry.name.substr(0, number < 0 ? entry.name.size() : entry.name.rfind('.'));
+        const auto [other, is_new] =
+            placed.emplace(stem + "." + std::to_string(std::max<Index>(0, number)), entry.name);
+        if (!is_new)
+            throw_unreadable(path,
+                             "holds both " + other->second + " and " + entry.name + ", which stand for the same input");
+    }
     for (std::size_t s = 0; s < prepared.segments.size(); ++s) {
         const std::string name = prepared.segments.size() == 1 ? "tokens" : "tokens." + std::to_string(s);
         if (prepared.segments[s].tokens.rank() != 2)

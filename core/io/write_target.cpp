@@ -28,7 +28,25 @@ bool is_gone(const std::string& process) {
     return id == ::getpid() || (::kill(id, 0) != 0 && errno == ESRCH);
 }
 
+bool is_same_file(const fs::path& a, const fs::path& b) {
+    std::error_code error;
+    if (fs::exists(a, error) && fs::exists(b, error)) return fs::equivalent(a, b, error);
+    return fs::absolute(a, error).lexically_normal() == fs::absolute(b, error).lexically_normal();
+}
+
 }  // namespace
+
+void check_apart(const std::vector<std::string>& written, const std::vector<std::string>& read) {
+    for (std::size_t n = 0; n < written.size(); ++n) {
+        if (written[n].empty()) continue;
+        for (const std::string& input : read)
+            LOCUS_CHECK(input.empty() || !is_same_file(written[n], input),
+                        written[n] + ": is read as " + input + ", expected another file to write to");
+        for (std::size_t m = 0; m < n; ++m)
+            LOCUS_CHECK(written[m].empty() || !is_same_file(written[n], written[m]),
+                        written[n] + ": is to be written twice, expected two files");
+    }
+}
 
 void throw_not_writable(const fs::path& name, const std::string& reason) {
     throw Error(Fault::unreadable, name.string() + ": cannot be written: " + reason);

@@ -21,6 +21,10 @@ void check_writable(const std::filesystem::path& place, const std::filesystem::p
 /// shared folder, is its refusal.  Throws Error(unreadable) that names `path`.
 std::filesystem::path behind_links(const std::filesystem::path& path);
 
+/// Throws Error(usage) if a file that is to be written is one that is read, or one of the others that are written, by
+/// whatever name.  Empty names count for nothing.
+void check_apart(const std::vector<std::string>& written, const std::vector<std::string>& read);
+
 /// The name beside `target` under which this process writes: ".NAME<mark>PROCESS", with the first 200 bytes of a long
 /// name.
 std::filesystem::path draft_name(const std::filesystem::path& target, const std::string& mark);

@@ -103,6 +103,18 @@ DebertaWeights<Scalar>::DebertaWeights(const DebertaConfig& config, std::shared_
         reader_.require(output.table, {config_.vocab_size, config_.embedding_size});
         reader_.require(output.bias, {config_.vocab_size});
     }
+    note_what_is_not_read();
+}
+
+template <class Scalar>
+void DebertaWeights<Scalar>::note_what_is_not_read() const {
+    for (const HeadNames& head : kHeads)
+        if (!find_head(*source_) && (reader_.has(head.bias) || reader_.has(std::string(head.norm) + ".weight")))
+            reader_.note(std::string("holds a part of the head that predicts words, but no ") + head.dense +
+                         ".weight: no word is predicted");
+    reader_.note_more_layers("encoder.layer.", config_.num_hidden_layers);
+    if (config_.type_vocab_size == 0 && reader_.has("embeddings.token_type_embeddings.weight"))
+        reader_.note("holds embeddings.token_type_embeddings.weight, but type_vocab_size is 0: it is not added");
 }
 
 template <class Scalar>

@@ -68,6 +68,8 @@ public:
     const Operations<Scalar>& operations() const { return compute_; }
 
 private:
+    /// Warnings about what the file holds and this model does not compute.
+    void note_what_is_not_read() const;
     Matrix<Scalar> read(const std::string& name, const Shape& expected) const;
     Dense<Scalar> read_dense(const std::string& name) const;
     Dense<Scalar> cut_in_proj(Index layer, int part) const;

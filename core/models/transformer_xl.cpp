@@ -215,6 +215,7 @@ TransformerXl<Scalar>::TransformerXl(const TransformerXlConfig& config, std::sha
     ExpectedTensors expected = expected_tensors(config_);
     words_.expect(expected);
     weights_.require_all(expected);
+    weights_.note_more_layers("layers.", config_.n_layer);
 }
 
 template <class Scalar>

@@ -20,9 +20,21 @@ void WeightReader<Scalar>::require_all(const ExpectedTensors& expected) const {
 
 template <class Scalar>
 void WeightReader<Scalar>::note_unusual(const std::string& name, const Matrix<Scalar>& values) const {
-    if (values.allFinite()) return;
-    const std::string sentence =
-        location() + ": weight " + name + " holds NaN or infinity, and so will what is computed from it";
+    if (!values.allFinite()) note("weight " + name + " holds NaN or infinity, and so will what is computed from it");
+}
+
+template <class Scalar>
+void WeightReader<Scalar>::note_more_layers(const std::string& prefix, Index count) const {
+    const std::string next = prefix + std::to_string(count) + ".";
+    for (const std::string& name : source_->names())
+        if (name.starts_with(next))
+            return note("holds " + name + ", but config.json counts " + std::to_string(count) +
+                        (count == 1 ? " layer" : " layers") + ": what lies beyond is not computed");
+}
+
+template <class Scalar>
+void WeightReader<Scalar>::note(const std::string& what) const {
+    const std::string sentence = location() + ": " + what;
     const std::lock_guard lock(guard_);
     if (std::find(warnings_.begin(), warnings_.end(), sentence) == warnings_.end()) warnings_.push_back(sentence);
 }

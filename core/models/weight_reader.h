@@ -51,8 +51,12 @@ public:
     /// Rows first ... first + count - 1.
     Matrix<Scalar> block(const std::string& name, Index first, Index count) const;
 
-    /// One sentence per tensor read so far that holds NaN or infinity.
+    /// One sentence per tensor read so far that holds NaN or infinity, and what note() was told.
     std::vector<std::string> warnings() const;
+    /// Adds "FILE: <what>" to the warnings, once.
+    void note(const std::string& what) const;
+    /// Notes layers that the file holds beyond `count`: tensors named prefix + number + ".".
+    void note_more_layers(const std::string& prefix, Index count) const;
     std::string location() const { return source_->location(); }
 
 private:

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "core/check.h"
+
 namespace locus {
 
 std::size_t display_width(const std::string& text) {
@@ -22,7 +24,10 @@ std::size_t display_width(const std::string& text) {
     return width;
 }
 
-std::string text_table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& numbers) {
+std::string text_table(const std::vector<std::vector<std::string>>& cells, const std::vector<bool>& numbers) {
+    std::vector<std::vector<std::string>> rows = cells;
+    for (auto& row : rows)
+        for (std::string& cell : row) cell = one_line(std::move(cell));
     std::vector<std::size_t> widths(numbers.size());
     for (const auto& row : rows)
         for (std::size_t column = 0; column < row.size(); ++column)

@@ -6,7 +6,8 @@
 namespace locus {
 
 /// Rows of cells as aligned columns; the first is left-aligned, the others right-aligned where `numbers` says so.
-/// Widths count characters, two for Hangul and other wide ones.
+/// Widths count characters, two for Hangul and other wide ones; a control character becomes '?': cells may hold what a
+/// file calls something.
 std::string text_table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& numbers);
 
 /// Columns that a UTF-8 text takes on a terminal.

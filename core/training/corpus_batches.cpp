@@ -201,8 +201,9 @@ void check_masking_rules(const MaskingRules& rules) {
     LOCUS_CHECK(rules.mask >= 0 && rules.keep >= 0 && rules.mask + rules.keep <= 1 + 1e-12,
                 "masking: mask is " + std::to_string(rules.mask) + " and keep " + std::to_string(rules.keep) +
                     ", expected shares from 0 to 1 with a sum up to 1");
-    LOCUS_CHECK(rules.max_gram >= 1,
-                "masking: max_gram is " + std::to_string(rules.max_gram) + ", expected at least 1");
+    LOCUS_CHECK(
+        rules.max_gram >= 1 && rules.max_gram <= kMostGram,
+        "masking: max_gram is " + std::to_string(rules.max_gram) + ", expected 1 to " + std::to_string(kMostGram));
     LOCUS_CHECK(rules.most >= 1, "masking: most is " + std::to_string(rules.most) + ", expected at least 1");
 }
 

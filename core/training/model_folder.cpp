@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/file_presence.h"
 #include "core/text/corpus/text_file.h"
 
 namespace locus {
@@ -92,10 +93,9 @@ void write_model_folder(const std::filesystem::path& folder, const ModelFolder& 
 }
 
 TokenizerBytes read_tokenizer_bytes(const std::filesystem::path& folder) {
-    TokenizerBytes files = {{"spm.model", read_text_file(folder / "spm.model")}};
-    std::error_code error;
+    TokenizerBytes files = {{"spm.model", read_model_file(folder / "spm.model")}};
     for (const char* name : {"tokenizer_config.json", "added_tokens.json", "special_tokens_map.json"})
-        if (std::filesystem::exists(folder / name, error)) files[name] = read_text_file(folder / name);
+        if (is_present(folder / name)) files[name] = read_model_file(folder / name);
     return files;
 }
 

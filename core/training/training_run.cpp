@@ -195,6 +195,8 @@ TrainingTask saved_task(const std::filesystem::path& folder) {
     task.batch_tokens = fields.number("batch_tokens", 1, task.batch_tokens);
     task.heldout = fields.share("heldout", task.heldout);
     task.masking.max_gram = fields.number("masking.max_gram", 1, task.masking.max_gram);
+    if (task.masking.max_gram > kMostGram)
+        fields.throw_unreadable("masking.max_gram", "a whole number from 1 to " + std::to_string(kMostGram));
     TrainingPlan& plan = task.plan;
     plan.objective = fields.text("objective") == "rtd" ? Objective::replaced_tokens : Objective::masked_words;
     plan.switches.decoder = fields.flag("decoder", plan.switches.decoder);

@@ -148,7 +148,8 @@ TEST_CASE("kit bad input: a link that leads nowhere, or in a circle, is a dump t
         const fs::path link = dumps / (kId + ".safetensors");
         fs::create_directories(link.parent_path());
         fs::create_symlink(to, link);
-        check_refusal(check({dumps.path().string()}), 3, {link.string(), "cannot be opened"});
+        check_refusal(check({dumps.path().string()}), 3,
+                      {link.string(), to == "nobody" ? "is a link that leads nowhere" : "cannot be opened"});
     }
 }
 
@@ -234,6 +235,104 @@ TEST_CASE("kit bad input: a kit that is none, of another version, or changed", "
     refused(3, {"kit.json", "\"id\""});
     write_bytes(kit / "kit.json", index.substr(0, 100));
     refused(3, {"kit.json"});
+}
+
+namespace {
+
+Trace right_index() { return single("relative.index", IndexTensor({2, 3}, {7, 6, 5, 8, 7, 6})); }
+
+/// A kit of one case of two queries and three keys whose hashes are right, with these fields of case.json.
+struct OneCase {
+    TemporaryFolder folder;
+    fs::path kit = folder / "kit", dumps = folder / "dumps";
+
+    explicit OneCase(const nlohmann::json& changed = nlohmann::json::object(), const std::string& id = "L0/one",
+                     bool is_listed = true, const Trace& reference = {}) {
+        nlohmann::json one = {{"level", "L0"},
+                              {"family", "deberta"},
+                              {"why", "-"},
+                              {"dialect", "official"},
+                              {"accuracy", 0},
+                              {"config", {{"kind", "relative_index"}, {"queries", 2}, {"keys", 3}, {"span", 7}}},
+                              {"stages", {{{"name", "relative.index"}, {"depends", nlohmann::json::array()}}}}};
+        if (changed.is_object()) one.update(changed);  // {} is null
+        const fs::path at = kit / "cases" / id;
+        fs::create_directories(at);
+        write_bytes(at / "case.json", one.dump());
+        write_trace(at / "inputs.safetensors", {});
+        write_trace(at / "reference.safetensors", reference);
+        nlohmann::json files;
+        for (const char* name : {"case.json", "inputs.safetensors", "reference.safetensors"})
+            files[name] = sha256(read_file(at / name));
+        const nlohmann::json entry = {{"id", id}, {"level", "L0"}, {"family", "deberta"}, {"files", files}};
+        nlohmann::json cases = nlohmann::json::array();
+        if (is_listed) cases.push_back(entry);
+        write_bytes(
+            kit / "kit.json",
+            nlohmann::json{
+                {"format", "locus-kit"}, {"version", "1.0"}, {"files", nlohmann::json::object()}, {"cases", cases}}
+                .dump());
+        write_dump(dumps / "L0" / "one.safetensors", right_index());
+    }
+
+    void is_refused(const std::vector<std::string>& parts, const std::vector<std::string>& more = {}) const {
+        std::vector<std::string> arguments = {"check", kit.string(), dumps.string()};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        check_refusal(run("locus-kit", arguments), 3, parts);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("kit bad input: a kit that asks for nothing, or for what it does not hold, passes no port", "[kit]") {
+    const OneCase sound({}, "L0/one", true, right_index());
+    CHECK(run("locus-kit", {"check", sound.kit.string(), sound.dumps.string()}).status == 0);
+    OneCase({}, "L0/one", false).is_refused({"kit.json", "lists no case"});
+    OneCase(nlohmann::json{{"stages", nlohmann::json::array()}}).is_refused({"case.json", "lists no stage"});
+    OneCase().is_refused({"reference.safetensors", "has no stage relative.index, which case.json lists"});
+    Trace more = right_index();
+    more.add(named("c2c", Tensor<double>({1})));
+    OneCase({}, "L0/one", true, more).is_refused({"holds the stage c2c, which case.json does not list"});
+    for (const nlohmann::json& accuracy : {nlohmann::json(1e9), nlohmann::json(-1), nlohmann::json(nullptr)})
+        OneCase(nlohmann::json{{"accuracy", accuracy}}, "L0/one", true, right_index())
+            .is_refused({"case.json", "accuracy is ", "expected a number from 0 to 0.01"});
+    OneCase(nlohmann::json{{"dialect", "zz"}}).is_refused({"case.json", "dialect is \"zz\""});
+    OneCase(nlohmann::json{{"family", "zz"}}).is_refused({"case.json", "family is \"zz\""});
+    OneCase(nlohmann::json{{"level", "L2"}}).is_refused({"case.json", "its level is not that of kit.json"});
+    OneCase(nlohmann::json{{"config", 5}}).is_refused({"case.json", "\"config\""});
+}
+
+TEST_CASE("kit bad input: an index of another dialect is computed from numbers that make sense", "[kit]") {
+    const auto refused = [](const nlohmann::json& config, const std::string& sentence) {
+        for (const char* dialect : {"hf", "paper"})
+            OneCase(nlohmann::json{{"config", config}}, "L0/one", true, right_index())
+                .is_refused({sentence}, {"--dialect", dialect});
+    };
+    const auto index = [](const nlohmann::json& queries, const nlohmann::json& span) {
+        return nlohmann::json{{"kind", "relative_index"}, {"queries", queries}, {"keys", 3}, {"span", span}};
+    };
+    refused(index(1000000000, 7), "config.queries is 1000000000, expected a whole number from 1 to 4096");
+    refused(index(2.5, 7), "config.queries is 2.5");
+    refused(index(2, 0), "config.span is 0");
+    refused({{"kind", "relative_index"}, {"queries", 2}}, "config.keys is missing");
+    refused(nlohmann::json::object(), "config.kind is \"\", expected relative_index, shift or permutation");
+    refused({{"kind", "shift"}, {"queries", 3}, {"memory", 0}}, "config.both_sides is missing, expected true or false");
+    refused({{"kind", "permutation"}, {"order", {1, 3}}}, "config.order is [1,3], expected the tokens 1 to T");
+    refused({{"kind", "permutation"}, {"order", "1"}}, "config.order is \"1\", expected the tokens 1 to T");
+}
+
+TEST_CASE("kit bad input: a case is read, and its dump written, below the folders that were named", "[kit]") {
+    for (const std::string& id :
+         {std::string("../model"), std::string("L0/../../one"), std::string("L0//one"), std::string(".")}) {
+        INFO(id);
+        const OneCase kit({}, id, true, right_index());
+        kit.is_refused({"kit.json", "names a case \"" + id + "\", expected a path below the kit's folder"});
+        const fs::path victim = kit.folder / "model.safetensors";
+        write_bytes(victim, "precious");
+        check_refusal(run("locus-kit", {"rehearse", kit.kit.string(), (kit.folder / "out").string(), "--mistake", "1"}),
+                      3, {"kit.json", "names a case"});
+        CHECK(read_file(victim) == "precious");
+    }
 }
 
 TEST_CASE("kit bad input: wrong usage", "[kit]") {

@@ -168,12 +168,15 @@ TEST_CASE("report: JSON holds pass, first, diagnosis and stages of every case", 
 
 TEST_CASE("report: JUnit counts failures and what was not reported, and escapes what XML forbids", "[kit]") {
     Report report = paper_port();
-    report.cases[2].id = "L1/<p2c> & \"more\"\x01";
+    report.cases[2].id = "L1/<p2c> & \"more\"\x01\xff";
     const std::string xml = report_junit(report);
     CHECK(xml.find("tests=\"3\" failures=\"1\" skipped=\"1\"") != std::string::npos);
     CHECK(count_of(xml, "<testcase ") == 3);
     CHECK(count_of(xml, "<failure message=\"layer.0.p2c: 252 of 294 values outside\">") == 1);
-    CHECK(xml.find("name=\"L1/&lt;p2c&gt; &amp; &quot;more&quot;\"") != std::string::npos);
+    CHECK(xml.find("name=\"L1/&lt;p2c&gt; &amp; &quot;more&quot;\ufffd\"") != std::string::npos);
+    const std::string page = report_html(report);
+    CHECK(page.find("L1/&lt;p2c&gt; &amp; &quot;more&quot;\ufffd") != std::string::npos);
+    for (const std::string& text : {xml, page}) CHECK((text.find('\x01') == text.npos && text.find('\xff') == text.npos));
 }
 
 TEST_CASE("report: the page needs no network and no script; every cell of its pictures tells its value", "[kit]") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "core/conformance/kit/cases.h"
 #include "core/conformance/kit/sha256.h"
@@ -9,6 +10,7 @@
 #include "core/io/input_file.h"
 #include "core/io/model_request.h"
 #include "core/io/safetensors.h"
+#include "core/json_text.h"
 
 namespace locus::conformance {
 
@@ -16,11 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-std::string text_of(const fs::path& file) {
-    const MappedFile mapped(file);
-    return {reinterpret_cast<const char*>(mapped.data()), mapped.size()};
-}
 
 /// A field that must be there and of this kind.
 const Json& field(const Json& json, const char* name, Json::value_t kind, const fs::path& file) {
@@ -34,9 +31,16 @@ std::string text_field(const Json& json, const char* name, const fs::path& file)
     return field(json, name, Json::value_t::string, file).get<std::string>();
 }
 
+/// A path that stays below the folder it is joined to.
+bool stays_below(const std::string& name) {
+    const fs::path relative = fs::path(name).lexically_normal();
+    return !name.empty() && name.find('\0') == name.npos && !relative.is_absolute() && relative != "." &&
+           relative.begin()->string() != "..";
+}
+
 void check_file(const fs::path& root, const std::string& name, const Json& expected, const fs::path& kit_file) {
     const fs::path relative = fs::path(name).lexically_normal();
-    if (name.empty() || relative.is_absolute() || relative.begin()->string() == ".." || !expected.is_string())
+    if (!stays_below(name) || !expected.is_string())
         throw_unreadable(kit_file, "names the file \"" + name + "\", expected one below the kit's folder and its hash");
     const fs::path file = root / relative;
     std::error_code ignored;
@@ -51,9 +55,43 @@ void check_file(const fs::path& root, const std::string& name, const Json& expec
                                    ", kit.json says " + expected.get<std::string>().substr(0, 12));
 }
 
+/// What the reference may be away from exact numbers: a kit that asks for nothing would pass every port.
+double accuracy_in(const nlohmann::json& json, const fs::path& file) {
+    if (!json.contains("accuracy")) return 0;
+    const double accuracy = json["accuracy"].is_number() ? json["accuracy"].get<double>() : -1;
+    if (!(accuracy >= 0 && accuracy <= 0.01))
+        throw_unreadable(file, "accuracy is " + excerpt(json["accuracy"]) + ", expected a number from 0 to 0.01");
+    return accuracy;
+}
+
+/// A text of case.json that may be left out.
+std::string optional_text(const Json& json, const char* name, const fs::path& file) {
+    return json.contains(name) ? text_field(json, name, file) : "";
+}
+
+void read_stages(KitCase& one, const Json& json, const fs::path& file) {
+    for (const Json& stage : field(json, "stages", Json::value_t::array, file)) {
+        one.stages.push_back(text_field(stage, "name", file));
+        if (one.depends.contains(one.stages.back()))
+            throw_unreadable(file, "lists the stage " + one.stages.back() + " twice");
+        std::vector<std::string>& depends = one.depends[one.stages.back()];
+        for (const Json& name : field(stage, "depends", Json::value_t::array, file)) {
+            if (!name.is_string())
+                throw_unreadable(file, "says that " + one.stages.back() + " depends on " + excerpt(name) +
+                                           ", expected names of stages");
+            depends.push_back(name.get<std::string>());
+        }
+    }
+    if (one.stages.empty()) throw_unreadable(file, "lists no stage, expected those that a port must compute");
+}
+
 KitCase read_case(const fs::path& folder, const Json& entry, const fs::path& kit_file) {
     KitCase one;
     one.id = text_field(entry, "id", kit_file);
+    // Dumps are read and written under this name.
+    if (!stays_below(one.id) || fs::path(one.id).lexically_normal().generic_string() != one.id)
+        throw_unreadable(kit_file,
+                         "names a case \"" + one.id + "\", expected a path below the kit's folder like L0/one");
     one.folder = folder / "cases" / one.id;
     const Json& files = field(entry, "files", Json::value_t::object, kit_file);
     for (const char* needed : {"case.json", "inputs.safetensors", "reference.safetensors"})
@@ -65,19 +103,30 @@ KitCase read_case(const fs::path& folder, const Json& entry, const fs::path& kit
     one.level = text_field(json, "level", file);
     one.family = text_field(json, "family", file);
     one.why = text_field(json, "why", file);
-    one.dialect = parse_dialect(text_field(json, "dialect", file));
-    one.accuracy = json.value("accuracy", 0.0);
-    one.cut_from = json.value("cut_from", "");
-    one.checkpoint = json.value("checkpoint", "");
-    one.config = json.value("config", Json::object());
-    family_named(one.family);
-    for (const Json& stage : field(json, "stages", Json::value_t::array, file)) {
-        one.stages.push_back(text_field(stage, "name", file));
-        std::vector<std::string>& depends = one.depends[one.stages.back()];
-        for (const Json& name : field(stage, "depends", Json::value_t::array, file))
-            depends.push_back(name.get<std::string>());
+    one.cut_from = optional_text(json, "cut_from", file);
+    one.checkpoint = optional_text(json, "checkpoint", file);
+    one.accuracy = accuracy_in(json, file);
+    one.config = json.contains("config") ? field(json, "config", Json::value_t::object, file) : Json::object();
+    try {
+        one.dialect = parse_dialect(text_field(json, "dialect", file));
+        family_named(one.family);
+    } catch (const Error& error) {
+        if (error.fault() != Fault::usage) throw;
+        throw_unreadable(file, error.what());
     }
+    for (const char* name : {"level", "family"})
+        if (entry.contains(name) && entry[name] != json[name])
+            throw_unreadable(file, std::string("its ") + name + " is not that of kit.json");
+    read_stages(one, json, file);
     return one;
+}
+
+/// At least one case, and each once.
+void check_ids(const Kit& kit, const fs::path& kit_file) {
+    if (kit.cases.empty()) throw_unreadable(kit_file, "lists no case, expected at least one");
+    std::set<std::string> ids;
+    for (const KitCase& one : kit.cases)
+        if (!ids.insert(one.id).second) throw_unreadable(kit_file, "lists the case " + one.id + " twice");
 }
 
 Kit read_kit(const fs::path& folder) {
@@ -87,8 +136,7 @@ Kit read_kit(const fs::path& folder) {
         throw_unreadable(folder, "is no kit: there is no kit.json in it; locus kit export DIR writes one");
     Kit kit;
     kit.folder = folder;
-    const std::string text = text_of(file);
-    kit.hash = sha256(text);
+    kit.hash = sha256(read_json_text(file));
     const Json json = read_json_file(file);
     if (json.value("format", Json()) != Json(kKitFormat))
         throw_unreadable(file, std::string("is no kit: its format is not \"") + kKitFormat + "\"");
@@ -100,6 +148,7 @@ Kit read_kit(const fs::path& folder) {
         check_file(folder, name, hash, file);
     for (const Json& entry : field(json, "cases", Json::value_t::array, file))
         kit.cases.push_back(read_case(folder, entry, file));
+    check_ids(kit, file);
     return kit;
 }
 
@@ -123,16 +172,19 @@ double accuracy_beside(const fs::path& reference_file) {
     const fs::path file = reference_file.parent_path() / "case.json";
     std::error_code ignored;
     if (reference_file.filename() != "reference.safetensors" || !fs::is_regular_file(file, ignored)) return 0;
-    const Json json = read_json_file(file);
-    if (!json.is_object() || !json.contains("accuracy")) return 0;
-    const double accuracy = json["accuracy"].is_number() ? json["accuracy"].get<double>() : -1;
-    if (!(accuracy >= 0 && accuracy <= 0.01))
-        throw_unreadable(file,
-                         "accuracy is " + json["accuracy"].dump().substr(0, 80) + ", expected a number from 0 to 0.01");
-    return accuracy;
+    return accuracy_in(read_json_file(file), file);
 }
 
-Trace reference_of(const KitCase& one) { return read_trace(one.folder / "reference.safetensors"); }
+Trace reference_of(const KitCase& one) {
+    const fs::path file = one.folder / "reference.safetensors";
+    Trace reference = read_trace(file);
+    for (const std::string& name : one.stages)
+        if (!reference.find(name)) throw_unreadable(file, "has no stage " + name + ", which case.json lists");
+    for (const std::string& name : reference.names())
+        if (!one.depends.contains(name))
+            throw_unreadable(file, "holds the stage " + name + ", which case.json does not list");
+    return reference;
+}
 
 Trace inputs_of(const KitCase& one) {
     const fs::path file = one.folder / "inputs.safetensors";

@@ -55,6 +55,7 @@ std::size_t edits(const std::string& a, const std::string& b) {
 }
 
 std::string nearest(const std::string& word, const std::vector<std::string>& known) {
+    if (known.empty()) return {};
     const std::string start = word.substr(0, 200);
     return *std::min_element(known.begin(), known.end(), [&](const std::string& a, const std::string& b) {
         return edits(start, a) < edits(start, b);

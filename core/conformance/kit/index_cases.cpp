@@ -1,5 +1,10 @@
 // L0: which row of the table, which column of the shift, which key is visible.  Whole numbers, compared exactly.
+#include <set>
+
+#include "core/check.h"
 #include "core/conformance/kit/cases.h"
+#include "core/io/input_file.h"
+#include "core/json_text.h"
 #include "core/positions/factorisation_order.h"
 #include "core/positions/relative_buckets.h"
 
@@ -36,13 +41,54 @@ IndexTensor shift_columns(Index queries, Index memory, bool both_sides) {
     return columns;
 }
 
+/// Queries or keys of an index at most: the matrix of so many has 128 MiB.
+constexpr Index kMostTokens = 4096;
+/// Rows of a table, which are counted and not kept.
+constexpr Index kMostSpan = Index{1} << 30;
+
+/// A whole number of the config of case.json.
+Index count_in(const Json& config, const char* name, Index least, Index most) {
+    const auto found = config.find(name);
+    if (found == config.end() || !found->is_number_integer() || *found < least || *found > most)
+        throw Error(Fault::unreadable, std::string("case.json: config.") + name + " is " +
+                                           (found == config.end() ? "missing" : excerpt(*found)) +
+                                           ", expected a whole number from " + std::to_string(least) + " to " +
+                                           std::to_string(most));
+    return *found;
+}
+
+bool flag_in(const Json& config, const char* name) {
+    if (!config.contains(name) || !config[name].is_boolean())
+        throw Error(Fault::unreadable, std::string("case.json: config.") + name + " is " +
+                                           (config.contains(name) ? excerpt(config[name]) : "missing") +
+                                           ", expected true or false");
+    return config[name];
+}
+
+/// Tokens 1 ... T in the order they are predicted in, each once -> counted from 0.
+std::vector<Index> order_in(const Json& config) {
+    const Json order = config.value("order", Json());
+    std::vector<Index> tokens;
+    const auto length = static_cast<Index>(order.size());
+    std::set<Index> seen;
+    for (const Json& token : order)
+        if (token.is_number_integer() && token >= 1 && token <= length && seen.insert(token.get<Index>()).second)
+            tokens.push_back(token.get<Index>() - 1);
+    if (!order.is_array() || order.empty() || length > kMostTokens || std::ssize(tokens) != length)
+        throw Error(Fault::unreadable, "case.json: config.order is " + excerpt(order) +
+                                           ", expected the tokens 1 to T, each once, at most " +
+                                           std::to_string(kMostTokens));
+    return tokens;
+}
+
 Trace relative_index(const Json& config, Dialect dialect) {
-    const Index queries = config.at("queries"), keys = config.at("keys");
+    const Index queries = count_in(config, "queries", 1, kMostTokens), keys = count_in(config, "keys", 1, kMostTokens);
     const OffsetClamp clamp = dialect == Dialect::hf ? OffsetClamp::hf : OffsetClamp::official;
-    const RelativeBuckets buckets = config.contains("position_buckets")
-                                        ? RelativeBuckets::logarithmic(queries, keys, config.at("position_buckets"),
-                                                                       config.at("max_position"), clamp)
-                                        : RelativeBuckets::clamped(queries, keys, config.at("span"));
+    const RelativeBuckets buckets =
+        config.contains("position_buckets")
+            ? RelativeBuckets::logarithmic(queries, keys, count_in(config, "position_buckets", 2, kMostSpan),
+                                           count_in(config, "max_position", 1, kMostSpan), clamp)
+            : RelativeBuckets::clamped(queries, keys, count_in(config, "span", 1, kMostSpan));
     Trace trace;
     trace.add<std::int64_t>("relative.index", buckets.matrix());
     return trace;
@@ -119,17 +165,21 @@ void add_orders(std::vector<CaseContent>& cases) {
 Json computed_by_locus() { return {{"library", "locus"}, {"version", "0.1.0"}, {"dtype", "float64"}}; }
 
 Trace index_reference(const Json& config, Dialect dialect) {
-    const std::string kind = config.at("kind");
+    const std::string kind =
+        config.contains("kind") && config["kind"].is_string() ? config["kind"].get<std::string>() : "";
     if (kind == "relative_index") return relative_index(config, dialect);
     Trace trace;
     if (kind == "shift") {
         trace.add(index_stage("shift.column",
-                              shift_columns(config.at("queries"), config.at("memory"), config.at("both_sides")),
+                              shift_columns(count_in(config, "queries", 1, kMostTokens),
+                                            count_in(config, "memory", 0, kMostTokens), flag_in(config, "both_sides")),
                               {"Tq", "Tk"}, "bd[i,j] = bd_raw[i, column]; -1: no such distance"));
         return trace;
     }
-    std::vector<Index> order = config.at("order").get<std::vector<Index>>();
-    for (Index& token : order) --token;
+    if (kind != "permutation")
+        throw Error(Fault::unreadable, "case.json: config.kind is \"" + printable(kind) +
+                                           "\", expected relative_index, shift or permutation");
+    const std::vector<Index> order = order_in(config);
     trace.add(
         index_stage("mask.content", hidden(content_visibility(order)), {"Tq", "Tk"}, "1 = hidden: rank[j] > rank[i]"));
     trace.add(

@@ -83,6 +83,9 @@ std::string report_junit(const Report& report);
 /// stage as pictures whose cells tell their value.
 std::string report_html(const Report& report);
 
+/// Text as HTML and XML want it: UTF-8 without control characters, signs of markup escaped.
+std::string markup(const std::string& text);
+
 /// What report_json says of one case; `locus check --json` prints the same for a pair of files.
 nlohmann::ordered_json case_json(const CaseReport& report);
 /// The lines of report_text about one failing case: the first wrong stage, and what is known of it.

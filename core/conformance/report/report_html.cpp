@@ -29,17 +29,6 @@ table { border-collapse: collapse; font-size: 13px; } td, th { padding: .1rem .8
 rect.worst { stroke: var(--text); stroke-width: 2; }
 )";
 
-std::string html(const std::string& text) {
-    std::string safe;
-    for (const char letter : text)
-        safe += letter == '&'   ? "&amp;"
-                : letter == '<' ? "&lt;"
-                : letter == '>' ? "&gt;"
-                : letter == '"' ? "&quot;"
-                                : std::string(1, letter);
-    return safe;
-}
-
 /// What part of a stage the pictures show: rows and columns around the worst cell.
 struct Window {
     Index offset = 0;  // flat index of the matrix's first value
@@ -79,9 +68,9 @@ std::string colour_of(double value, double scale) {
 std::string picture(const std::string& title, const Tensor<double>& values, const Window& window, double scale) {
     const Index rows = window.shown_rows(), columns = window.shown_columns();
     const auto px = [&](Index cells) { return std::to_string(cells * window.cell()); };
-    std::string text = "<figure><figcaption>" + html(title) + " (±" + format_number(scale) +
+    std::string text = "<figure><figcaption>" + markup(title) + " (±" + format_number(scale) +
                        ")</figcaption><svg width=\"" + px(columns) + "\" height=\"" + px(rows) +
-                       "\" role=\"img\" aria-label=\"" + html(title) + "\">";
+                       "\" role=\"img\" aria-label=\"" + markup(title) + "\">";
     for (Index i = 0; i < rows; ++i)
         for (Index j = 0; j < columns; ++j) {
             const Index row = window.first_row + i, column = window.first_column + j;
@@ -121,10 +110,10 @@ std::string pictures(const ShownStage& stage, Index worst) {
 std::string stages_table(const Comparison& comparison) {
     std::string text = "<table><tr><th>stage</th><th>largest difference</th><th>rounding allows</th><th></th></tr>";
     for (const StageVerdict& verdict : comparison.stages)
-        text += "<tr><td>" + html(verdict.name) + "</td><td>" +
+        text += "<tr><td>" + markup(verdict.name) + "</td><td>" +
                 (verdict.worst >= 0 ? format_number(verdict.max_difference) : "") + "</td><td>" +
                 format_number(verdict.allowed) + "</td><td class=\"" +
-                (verdict.pass ? "pass\">ok" : "fail\">" + html(verdict.reason)) + "</td></tr>";
+                (verdict.pass ? "pass\">ok" : "fail\">" + markup(verdict.reason)) + "</td></tr>";
     return text + "</table>";
 }
 
@@ -135,13 +124,13 @@ std::string case_html(const CaseReport& report) {
                        : report.verdict == Verdict::waived ? "waived"
                                                            : "not reported";
     std::string text = std::string("<details") + (report.verdict == Verdict::fail ? " open" : "") +
-                       "><summary><span class=\"" + kind + "\">" + word + "</span> " + html(report.id) +
-                       " <span class=\"rest\">" + html(report.why) + "</span></summary>";
+                       "><summary><span class=\"" + kind + "\">" + word + "</span> " + markup(report.id) +
+                       " <span class=\"rest\">" + markup(report.why) + "</span></summary>";
     if (report.verdict == Verdict::fail) {
-        text += "<pre>" + html(divergence_text(report)) + "</pre>";
+        text += "<pre>" + markup(divergence_text(report)) + "</pre>";
         if (const StageVerdict* first = report.wrong()) text += pictures(*report.first, first->worst);
     }
-    if (!report.waiver.empty()) text += "<p>waived: " + html(report.waiver) + "</p>";
+    if (!report.waiver.empty()) text += "<p>waived: " + markup(report.waiver) + "</p>";
     if (!report.comparison.stages.empty()) text += stages_table(report.comparison);
     return text + "</details>";
 }
@@ -150,18 +139,19 @@ std::string case_html(const CaseReport& report) {
 
 std::string report_html(const Report& report) {
     std::string text =
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Locus: " + html(report.candidate) +
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Locus: " + markup(report.candidate) +
         "</title><meta name=\"viewport\" content=\"width=device-width\"><link rel=\"icon\" href=\"data:,\"><style>" +
-        kStyle + "</style></head><body><h1>" + html(report.candidate) + " <span class=\"" +
+        kStyle + "</style></head><body><h1>" + markup(report.candidate) + " <span class=\"" +
         (report.pass() ? "pass\">passes" : "fail\">fails") + "</span></h1>";
-    text += "<p class=\"rest\">" + (report.kit.empty() ? std::string("two traces") : "locus kit " + html(report.kit)) +
-            (report.dialect.empty() ? "" : ", dialect " + html(report.dialect)) +
-            (report.dtype.empty() ? "" : ", " + html(report.dtype)) + "</p>";
+    text += "<p class=\"rest\">" +
+            (report.kit.empty() ? std::string("two traces") : "locus kit " + markup(report.kit)) +
+            (report.dialect.empty() ? "" : ", dialect " + markup(report.dialect)) +
+            (report.dtype.empty() ? "" : ", " + markup(report.dtype)) + "</p>";
     if (!report.kit.empty()) text += "<p>" + counts_of(report.cases).text() + "</p>";
-    for (const std::string& error : report.errors) text += "<p class=\"fail\">" + html(error) + "</p>";
+    for (const std::string& error : report.errors) text += "<p class=\"fail\">" + markup(error) + "</p>";
     std::string level = "-";
     for (const CaseReport& one : report.cases) {
-        if (one.level != level && !one.level.empty()) text += "<h2>" + html(one.level) + "</h2>";
+        if (one.level != level && !one.level.empty()) text += "<h2>" + markup(one.level) + "</h2>";
         level = one.level;
         text += case_html(one);
     }

@@ -3,6 +3,7 @@
 
 #include "core/conformance/report/report.h"
 #include "core/json_text.h"
+#include "core/text/tokenizers/unicode.h"
 
 namespace locus::conformance {
 
@@ -97,10 +98,11 @@ Json diagnoses_json(const std::optional<AllMistakes>& all) {
     return list;
 }
 
-/// Text as XML wants it, control characters left out.
-std::string xml(const std::string& text) {
+}  // namespace
+
+std::string markup(const std::string& text) {
     std::string safe;
-    for (const char letter : text) switch (letter) {
+    for (const char letter : repair_utf8(text).text) switch (letter) {
             case '&':
                 safe += "&amp;";
                 break;
@@ -119,7 +121,7 @@ std::string xml(const std::string& text) {
     return safe;
 }
 
-}  // namespace
+namespace {}  // namespace
 
 const char* verdict_name(Verdict verdict) {
     switch (verdict) {
@@ -191,23 +193,23 @@ std::string report_junit(const Report& report) {
     std::size_t failures = report.errors.size(), skipped = 0;
     std::string cases;
     for (const CaseReport& one : report.cases) {
-        cases += "  <testcase classname=\"" + xml(one.level.empty() ? "locus" : "locus." + one.level) + "\" name=\"" +
-                 xml(one.id) + "\"";
+        cases += "  <testcase classname=\"" + markup(one.level.empty() ? "locus" : "locus." + one.level) +
+                 "\" name=\"" + markup(one.id) + "\"";
         if (one.verdict == Verdict::pass) {
             cases += "/>\n";
         } else if (one.verdict == Verdict::fail) {
             ++failures;
             const StageVerdict* first = one.wrong();
-            cases += ">\n    <failure message=\"" + xml(first ? first->name + ": " + first->reason : one.refusal) +
-                     "\">" + xml(divergence_text(one)) + "</failure>\n  </testcase>\n";
+            cases += ">\n    <failure message=\"" + markup(first ? first->name + ": " + first->reason : one.refusal) +
+                     "\">" + markup(divergence_text(one)) + "</failure>\n  </testcase>\n";
         } else {
             ++skipped;
-            cases += ">\n    <skipped message=\"" + xml(one.waiver.empty() ? verdict_name(one.verdict) : one.waiver) +
-                     "\"/>\n  </testcase>\n";
+            cases += ">\n    <skipped message=\"" +
+                     markup(one.waiver.empty() ? verdict_name(one.verdict) : one.waiver) + "\"/>\n  </testcase>\n";
         }
     }
     for (const std::string& error : report.errors)
-        cases += "  <testcase classname=\"locus\" name=\"waivers\">\n    <failure message=\"" + xml(error) +
+        cases += "  <testcase classname=\"locus\" name=\"waivers\">\n    <failure message=\"" + markup(error) +
                  "\"/>\n  </testcase>\n";
     return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"locus kit\" tests=\"" +
            std::to_string(report.cases.size() + report.errors.size()) + "\" failures=\"" + std::to_string(failures) +

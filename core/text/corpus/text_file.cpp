@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
+#include "core/file_presence.h"
 #include "core/json_text.h"
 
 namespace locus {
@@ -28,6 +29,10 @@ std::string read_all(std::istream& stream, const std::string& name) {
 }
 
 std::string read_text_file(const std::filesystem::path& file) {
+    std::error_code error;
+    const std::uintmax_t size = std::filesystem::file_size(file, error);  // fails for a pipe
+    if (!error && size > kMostText)
+        throw Error(Fault::unsupported, file.string() + ": is larger than 1 GiB, the most that is read at once");
     std::ifstream stream(file, std::ios::binary);
     if (!stream || std::filesystem::is_directory(file))
         throw Error(Fault::unreadable, file.string() + ": cannot be read, expected a file");
@@ -36,8 +41,11 @@ std::string read_text_file(const std::filesystem::path& file) {
 
 std::string read_model_file(const std::filesystem::path& file) {
     std::error_code error;
-    if (std::filesystem::exists(file, error) && !std::filesystem::is_regular_file(file, error))
-        throw Error(Fault::unreadable, file.string() + ": cannot be read, expected a regular file");
+    if (is_present(file) && !std::filesystem::is_regular_file(file, error)) {
+        const bool leads_nowhere = !std::filesystem::exists(file, error);
+        throw Error(Fault::unreadable, file.string() + (leads_nowhere ? ": is a link that leads nowhere"
+                                                                      : ": cannot be read, expected a regular file"));
+    }
     return read_text_file(file);
 }
 
@@ -54,8 +62,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 nlohmann::json read_optional_json(const std::filesystem::path& file) {
-    std::error_code error;
-    if (!std::filesystem::exists(file, error)) return nlohmann::json::object();
+    if (!is_present(file)) return nlohmann::json::object();
     return parse_json_object(read_model_file(file), file.string());
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "core/file_presence.h"
 #include "core/text/tokenizers/byte_pair_encoding.h"
 #include "core/text/tokenizers/json_tokenizer.h"
 #include "core/text/tokenizers/sentencepiece.h"
@@ -15,10 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool holds(const fs::path& folder, const char* name) {
-    std::error_code error;
-    return fs::exists(folder / name, error);
-}
+bool holds(const fs::path& folder, const char* name) { return is_present(folder / name); }
 
 /// The same file means other ids to another class: what is not known to fit is refused.
 void check_class(const TokenizerFiles& files, const std::vector<std::string>& known, const std::string& file) {

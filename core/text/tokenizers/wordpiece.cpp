@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "core/file_presence.h"
 #include "core/json_text.h"
 #include "core/text/corpus/text_file.h"
 #include "core/text/tokenizers/pre_tokenizers.h"
@@ -224,7 +225,7 @@ private:
 
 std::unique_ptr<Tokenizer> open_word_tokenizer(const TokenizerFiles& files) {
     std::filesystem::path file = files.folder() / "vocab.txt";
-    const bool as_json = !std::filesystem::exists(file);
+    const bool as_json = !is_present(file);
     if (as_json) file = files.folder() / "vocab.json";
     Vocabulary vocabulary =
         as_json ? read_vocab_json(parse_json_object(read_model_file(file.string()), file.string()), file.string())

@@ -10,6 +10,7 @@
 
 #include "core/io/atomic_folder.h"
 #include "core/io/safetensors.h"
+#include "core/io/write_target.h"
 #include "tests/files.h"
 
 namespace locus::test::test_atomic_folder {
@@ -113,6 +114,28 @@ TEST_CASE("write_safetensors: what cannot be stored is named, and nothing is lef
           "tensor a was to be written as I64, expected F32 or F16");
     CHECK_THAT(sentence({{"\xff", {2}, values.data()}}, Fault::usage), Contains("is not UTF-8"));
     CHECK(folder.count() == 0);
+}
+
+TEST_CASE("what is written is no file that is read, by whatever name, and none twice", "[files][bad]") {
+    const TemporaryFolder folder;
+    const std::string in = write_bytes(folder / "in", "precious").string(), out = (folder / "out").string();
+    fs::create_symlink(in, folder / "link");
+    fs::create_hard_link(in, folder / "hard");
+    CHECK_NOTHROW(check_apart({out, ""}, {in, ""}));
+    CHECK_NOTHROW(check_apart({"", ""}, {in}));
+    for (const std::string& name : {in, (folder / "link").string(), (folder / "hard").string(),
+                                    folder.path().string() + "/./in", folder.path().string() + "//in"})
+        CHECK(refusal(
+                  [&] {
+                      check_apart({out, name}, {"", in});
+                  },
+                  Fault::usage) == name + ": is read as " + in + ", expected another file to write to");
+    const std::string again = folder.path().string() + "/none/../out";  // neither is there yet
+    CHECK(refusal(
+              [&] {
+                  check_apart({out, again}, {in});
+              },
+              Fault::usage) == again + ": is to be written twice, expected two files");
 }
 
 TEST_CASE("whole folder: a new one, with the folders above it", "[folder]") {

@@ -184,8 +184,15 @@ TEST_CASE("checkpoint: shards of both kinds, none outside the folder", "[checkpo
         CHECK(open_checkpoint(model.folder.path()).weights->names().size() == 2);
         fs::remove(model.folder / "b.safetensors");
         CHECK_THAT(model.refused(), Contains("b.safetensors"));
-        write_bytes(model.folder / "b.safetensors", one_tensor("a"));
+        write_bytes(model.folder / "b.safetensors", one_tensor("c"));
+        CHECK_THAT(model.refused(), Contains("names the tensor b, which none of its files holds"));
+        write_bytes(index, R"({"weight_map": {"a": "a.safetensors", "deberta.a": "b.safetensors"}})");
+        write_bytes(model.folder / "b.safetensors", one_tensor("deberta.a"));
         CHECK_THAT(model.refused(), Contains("two tensors named a"));
+        write_bytes(index, R"({"weight_map": {"a": ")" + std::string(5000, 'n') + R"("}})");
+        CHECK(model.refused().size() < 400);
+        write_bytes(index, std::string("{\"weight_map\": {\"a\": \"a.safetensors\\u0000\"}}"));
+        CHECK_THAT(model.refused(), Contains("expected a file of the same folder"));
     }
     SECTION("pickles") {
         write_bytes(model.folder / "a.bin", torch_zip(pickled_dict({TorchTensor()}), kFourFloats).bytes());
@@ -215,7 +222,9 @@ TEST_CASE("checkpoint: a cache whose files are links to blobs opens", "[checkpoi
         fs::create_symlink(model.folder / name, snapshot / name);
     CHECK(open_checkpoint(snapshot.path()).weights->names() == std::vector<std::string>{"x"});
     fs::remove(model.folder / "model.safetensors");
-    CHECK_THAT(refusal([&] { open_checkpoint(snapshot.path()); }), Contains("no weights"));
+    // It is not taken for a file that is absent: another one would be read in its place.
+    write_bytes(snapshot / "pytorch_model.bin", "damaged");
+    CHECK_THAT(refusal([&] { open_checkpoint(snapshot.path()); }), Contains("model.safetensors: is a link that leads"));
 }
 
 TEST_CASE("checkpoint: containers are tried in the order of the documentation", "[checkpoint]") {

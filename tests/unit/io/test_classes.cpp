@@ -52,20 +52,31 @@ using Strings = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("classes: names are id2label's, on one line, and numbers where it says nothing", "[classes]") {
-    const ClassNames names =
-        names_of(R"({"id2label": {"0": "entailment", "1": "two\nlines", "2": 7, "3": "", "12": "last"}})");
+    const ClassNames names = names_of(R"({"id2label": {"0": "entailment", "1": "two\nlines", "2": "a\u009bb\u007f"}})");
     CHECK(names.name(0) == "entailment");
     CHECK(names.name(1) == "two lines");
-    CHECK(names.name(2) == "class 2");
+    CHECK(names.name(2) == "a?b?");
     CHECK(names.name(3) == "class 3");
-    CHECK(names.name(12) == "last");
     CHECK(names.probability == ClassProbability::softmax);
-    CHECK(names_of(R"({"id2label": ["a"]})").name(0) == "class 0");
+    CHECK(names_of(R"({"id2label": null})").name(0) == "class 0");
+    CHECK(names_of(R"({"problem_type": "single_label_classification"})").probability == ClassProbability::softmax);
     CHECK(names_of(R"({"problem_type": "multi_label_classification"})").probability == ClassProbability::sigmoid);
     CHECK(names_of(R"({"problem_type": "regression"})").probability == ClassProbability::none);
     CHECK(names_of(R"({"problem_type": null})").probability == ClassProbability::softmax);
     CHECK(names_of("{}", {"qa_outputs.weight"}).answers);
     CHECK(!names_of("{}", {"qa_outputs.weight", "classifier.weight"}).answers);
+}
+
+TEST_CASE("classes: what config.json says otherwise than transformers would is refused by name", "[classes]") {
+    for (const auto& [config, sentence] : std::vector<std::pair<std::string, std::string>>{
+             {R"({"id2label": ["a", "b"]})", "id2label is [\"a\",\"b\"], expected one name for each"},
+             {R"({"id2label": {"0": "a", "1": 7}})", "id2label calls class 1 7, expected one name for each"},
+             {R"({"id2label": {"0": "a", "1": ""}})", "id2label calls class 1 \"\", expected one name for each"},
+             {R"({"id2label": {"1": "a", "2": "b"}})", "id2label has 2 names, but none for class 0"},
+             {R"({"id2label": {"0": "a", "01": "b"}})", "id2label has 2 names, but none for class 1"},
+             {R"({"problem_type": "multi_label"})", "problem_type is \"multi_label\", expected single_label"},
+             {R"({"problem_type": 3})", "problem_type is 3, expected single_label"}})
+        CHECK_THAT(refusal([&, text = config] { names_of(text); }), Catch::Contains(sentence));
 }
 
 TEST_CASE("classes: a text's classes by softmax, sigmoid or none, the likeliest first", "[classes]") {

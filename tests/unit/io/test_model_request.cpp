@@ -249,6 +249,8 @@ TEST_CASE("request: an input file gives segments, memories, and names that are n
     };
     CHECK_THAT(unreadable({{"mask", {1}}}), Contains("no tensor named tokens"));
     CHECK_THAT(unreadable({{"tokens.1", {1}}}), Contains("no tensor named tokens.0"));
+    CHECK_THAT(unreadable({{"tokens", {1}}, {"tokens.0", {2}}}), Contains("holds both tokens and tokens.0"));
+    CHECK_THAT(unreadable({{"tokens", {1}}, {"memory.0", {2}}, {"memory.00", {3}}}), Contains("memory.00"));
     Trace flat;
     flat.add({"tokens", {"T"}, "", "", IndexTensor({2}, {1, 2})});
     write_trace(folder / "d.safetensors", flat);

@@ -27,6 +27,32 @@ std::string refused(const char* name, const std::vector<ModelInput>& segments) {
     return sentence;
 }
 
+/// The tensors of a checkpoint but one.
+class Without : public WeightSource {
+public:
+    Without(std::shared_ptr<const WeightSource> all, std::string hidden)
+        : all_(std::move(all)), hidden_(std::move(hidden)) {}
+    std::optional<Shape> shape(const std::string& name) const override {
+        return name == hidden_ ? std::nullopt : all_->shape(name);
+    }
+    std::vector<std::string> names() const override {
+        std::vector<std::string> names = all_->names();
+        std::erase(names, hidden_);
+        return names;
+    }
+    std::string location() const override { return all_->location(); }
+    Matrix<float> rows_f32(const std::string& name, Index first, Index rows) const override {
+        return all_->rows_f32(name, first, rows);
+    }
+    Matrix<double> rows_f64(const std::string& name, Index first, Index rows) const override {
+        return all_->rows_f64(name, first, rows);
+    }
+
+private:
+    std::shared_ptr<const WeightSource> all_;
+    std::string hidden_;
+};
+
 bool says(const std::string& sentence, const std::string& what) {
     INFO(sentence);
     return sentence.find(what) != std::string::npos;
@@ -82,6 +108,29 @@ TEST_CASE("families: a missing or misshapen weight is named", "[families][bad]")
         config[config.contains("n_layer") ? "n_layer" : "num_hidden_layers"] = 3;
         CHECK(
             says(refusal([&] { open_model<float>(config.dump(), "config.json", checkpoint.weights); }), "is missing"));
+    }
+}
+
+TEST_CASE("families: what the file holds and the model does not compute is said", "[families][bad]") {
+    for (const char* name : {"hf_deberta_v2_short", "hf_roformer", "txl_basic", "hf_xlnet_bi"}) {
+        INFO(name);
+        const Checkpoint checkpoint = open_checkpoint(kOracle / name / "model");
+        json config = json::parse(checkpoint.config_json);
+        CHECK(open_model<float>(config.dump(), "config.json", checkpoint.weights)->warnings().empty());
+        config[config.contains("n_layer") ? "n_layer" : "num_hidden_layers"] = 1;
+        const auto warnings = open_model<float>(config.dump(), "config.json", checkpoint.weights)->warnings();
+        REQUIRE(warnings.size() == 1);
+        CHECK(says(warnings[0], ", but config.json counts 1 layer: what lies beyond is not computed"));
+    }
+    for (const char* name : {"hf_deberta_v2_short", "hf_roformer"}) {
+        INFO(name);
+        const Checkpoint checkpoint = open_checkpoint(kOracle / name / "model");
+        const std::string dense = "cls.predictions.transform.dense.weight";
+        REQUIRE(checkpoint.weights->shape(dense));
+        const auto model = open_model<float>(checkpoint.config_json, "config.json",
+                                             std::make_shared<Without>(checkpoint.weights, dense));
+        REQUIRE(model->warnings().size() == 1);
+        CHECK(says(model->warnings()[0], "but no " + dense + ": no word is predicted"));
     }
 }
 

@@ -19,6 +19,8 @@ TEST_CASE("text table: columns are as wide as their widest cell, numbers stand a
           "longer      3\n");
     CHECK(text_table({{"a", "b"}, {"ccc", ""}}, {false, false}) == "a    b\nccc\n");  // no blanks at the end
     CHECK(text_table({}, {}).empty());
+    // What a file calls something cannot steer the terminal.
+    CHECK(text_table({{"a\x1b[2Jb", "1"}, {"c\u009bd\x7f\n", "2"}}, {false, true}) == "a?[2Jb  1\nc?d??   2\n");
 }
 
 TEST_CASE("text table: a width is counted in columns of a terminal", "[text]") {

@@ -488,7 +488,8 @@ TEST_CASE("masking: rules and sentences that make no sense are named", "[masking
         return refusal([&] { mask(sentence_of(5), rules, random); }, Fault::usage);
     };
     CHECK(sentence({0, 1, 0.8, 0.1, 80}) == "masking: share is 0.000000, expected above 0 and at most 1");
-    CHECK(sentence({0.15, 0, 0.8, 0.1, 80}) == "masking: max_gram is 0, expected at least 1");
+    CHECK(sentence({0.15, 0, 0.8, 0.1, 80}) == "masking: max_gram is 0, expected 1 to 100");
+    CHECK(sentence({0.15, 101, 0.8, 0.1, 80}) == "masking: max_gram is 101, expected 1 to 100");
     CHECK(sentence({0.15, 1, 0.8, 0.1, 0}) == "masking: most is 0, expected at least 1");
     CHECK(sentence({0.15, 1, 0.9, 0.2, 80}) ==
           "masking: mask is 0.900000 and keep 0.200000, expected shares from 0 to 1 with a sum up to 1");

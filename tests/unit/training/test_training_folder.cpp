@@ -189,6 +189,17 @@ TEST_CASE("training folder: a state that is missing, cut or none is named, and t
     other.replace(other.find("words.second"), 12, "words.sekond");
     CHECK(sentence(other) == state.string() + ": has no tensor words.second of " + std::to_string(before.size()) +
                                  " numbers in F32, the state of a training");
+    // Numbers that --max-gram refuses; the header that says them is as long as its first eight bytes say.
+    other = bytes;
+    const std::string gram = "\\\"masking.max_gram\\\":1";
+    REQUIRE(other.find(gram) != std::string::npos);
+    other.insert(other.find(gram) + gram.size(), "00000000");
+    std::uint64_t header = 0;
+    std::memcpy(&header, other.data(), sizeof header);
+    header += 8;
+    std::memcpy(other.data(), &header, sizeof header);
+    write_bytes(state, other);
+    CHECK_THAT(refusal([&] { saved_task(small.out()); }), Contains("masking.max_gram is 100000000, expected a whole"));
     // A run of no steps, a setting without a value.
     other = bytes;
     const std::size_t count = other.find("\\\"steps\\\":40");
