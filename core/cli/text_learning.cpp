@@ -7,6 +7,7 @@
 #include "core/cli/program.h"
 #include "core/cli/text_commands.h"
 #include "core/io/atomic_file.h"
+#include "core/io/write_target.h"
 #include "core/positions/factorisation_order.h"
 #include "core/text/statistics/factorisation.h"
 #include "core/text/statistics/similarity.h"
@@ -151,6 +152,7 @@ TextCommand add_skip_gram(const Command& program, Command& command) {
     options->top = 3;
     add_top(command, *options, "how many neighbours of each word");
     return [&program, options] {
+        check_apart({options->out}, options->corpus.files);
         const SkipGram model = train_skip_gram(read_corpus(program, options->corpus).documents, options->training);
         if (!options->out.empty()) write_vectors(options->out, model.vectors);
         return print_neighbours(model, *options);
