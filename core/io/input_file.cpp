@@ -39,10 +39,9 @@ MappedFile::MappedFile(const std::filesystem::path& file) : path_(file) {
     // O_NONBLOCK: a pipe is refused below instead of being waited for.
     const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) {
-        const char* reason = std::strerror(errno);
-        const bool leads_nowhere = errno == ENOENT && is_present(file);
-        throw Error(Fault::unreadable, file.string() + (leads_nowhere ? ": is a link that leads nowhere"
-                                                                      : std::string(": cannot be opened: ") + reason));
+        const std::string reason = std::strerror(errno);
+        throw Error(Fault::unreadable,
+                    file.string() + (leads_nowhere(file) ? kLeadsNowhere : ": cannot be opened: " + reason));
     }
     struct stat status = {};
     if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {

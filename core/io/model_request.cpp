@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <optional>
 
@@ -64,23 +64,25 @@ Index number_behind(const std::string& name) {
 
 constexpr Index kMostSegments = 100000, kMostLayers = 10000;
 
-/// Places a tensor into its segment or memory; false for one that this family does not use.
-bool place_tensor(const TensorEntry& entry, const std::vector<std::string>& used, std::vector<ModelInput>& segments) {
+/// Places a tensor into its segment or memory and says which, "tokens.0" for "tokens" too; nothing for one that this
+/// family does not use.
+std::optional<std::string> place_tensor(const TensorEntry& entry, const std::vector<std::string>& used,
+                                        std::vector<ModelInput>& segments) {
     const Index number = number_behind(entry.name);
     const std::string name = entry.name.substr(0, number < 0 ? entry.name.size() : entry.name.rfind('.'));
-    if (std::find(used.begin(), used.end(), name) == used.end()) return false;
+    if (std::find(used.begin(), used.end(), name) == used.end()) return std::nullopt;
+    const auto at = static_cast<std::size_t>(std::max<Index>(0, number));
     if (name == "memory") {
-        if (number < 0 || number >= kMostLayers) return false;
+        if (number < 0 || number >= kMostLayers) return std::nullopt;
         auto& memories = segments.front().memories;
-        memories.resize(std::max(memories.size(), static_cast<std::size_t>(number) + 1));
-        memories[static_cast<std::size_t>(number)] = read_tensor<double>(entry);
-        return true;
+        memories.resize(std::max(memories.size(), at + 1));
+        memories[at] = read_tensor<double>(entry);
+    } else {
+        if (number >= kMostSegments) return std::nullopt;
+        segments.resize(std::max(segments.size(), at + 1));
+        *field_of(segments[at], name) = read_tensor<std::int64_t>(entry);
     }
-    if (number >= kMostSegments) return false;
-    const auto segment = static_cast<std::size_t>(std::max<Index>(0, number));
-    segments.resize(std::max(segments.size(), segment + 1));
-    *field_of(segments[segment], name) = read_tensor<std::int64_t>(entry);
-    return true;
+    return name + "." + std::to_string(at);
 }
 
 PreparedInput read_input_file(const std::string& path, const std::vector<std::string>& used) {
@@ -89,14 +91,12 @@ PreparedInput read_input_file(const std::string& path, const std::vector<std::st
     const TensorFile file = open_safetensors(path);
     std::map<std::string, std::string> placed;  // "tokens.0" -> as the file writes it: tokens, tokens.0 or tokens.00
     for (const TensorEntry& entry : file.entries) {
-        if (!place_tensor(entry, used, prepared.segments)) {
+        const std::optional<std::string> place = place_tensor(entry, used, prepared.segments);
+        if (!place) {
             prepared.ignored.push_back(entry.name);
             continue;
         }
-        const Index number = number_behind(entry.name);
-        const std::string stem = entry.name.substr(0, number < 0 ? entry.name.size() : entry.name.rfind('.'));
-        const auto [other, is_new] =
-            placed.emplace(stem + "." + std::to_string(std::max<Index>(0, number)), entry.name);
+        const auto [other, is_new] = placed.emplace(*place, entry.name);
         if (!is_new)
             throw_unreadable(path,
                              "holds both " + other->second + " and " + entry.name + ", which stand for the same input");

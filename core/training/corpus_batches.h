@@ -73,8 +73,8 @@ struct MaskingRules {
 /// The generator of replaced-token detection: single pieces, all of them [MASK].  rtd_task.py.
 inline constexpr MaskingRules kGeneratorMasking{0.15, 1, 1.0, 0.0, 80};
 
-/// Throws Error(usage) naming the field: share in (0, 1], mask and keep in [0, 1] with a sum up to 1, max_gram from 1 to
-/// kMostGram, most at least 1.
+/// Throws Error(usage) naming the field: share in (0, 1], mask and keep in [0, 1] with a sum up to 1, max_gram from 1
+/// to kMostGram, most at least 1.
 void check_masking_rules(const MaskingRules& rules);
 
 /// Walks through the units of one sentence: draws n in 1 ... max_gram with probability ~ 1/n, then a start in the next

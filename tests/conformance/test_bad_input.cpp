@@ -341,7 +341,15 @@ TEST_CASE("bad input: pipes and files that fail while they are read are refused,
         REQUIRE(::mkfifo((folder / name).c_str(), 0600) == 0);
         check_refusal(run("locus-tokens", {"--model", folder.path().string(), "a"}, "ulimit -t 5; "), 3,
                       {name, "expected a regular file"});
+        fs::remove(folder / name);
+        fs::create_symlink("nobody", folder / name);  // as in a cache that was not downloaded to its end
+        check_refusal(run("locus-tokens", {"--model", folder.path().string(), "a"}), 3,
+                      {name, "is a link that leads nowhere"});
     }
+    const TemporaryFolder shape;
+    REQUIRE(::mkfifo((shape / "pipe").c_str(), 0600) == 0);
+    for (const std::string& config : {(shape / "pipe").string(), std::string("/dev/zero")})
+        check_refusal(run("locus-train", {"--config", config, "--out", "never"}), 3, {config, "not a regular file"});
     check_refusal(run("locus-fill", {"--text-file", "/proc/self/mem"}), 3, {"/proc/self/mem", "cannot be read"});
     check_refusal(run("locus-train", {"--corpus", "/dev/zero", "--out", "never"}), 4, {"/dev/zero", "1 GiB"});
     const TemporaryFolder circle;

@@ -429,6 +429,39 @@ TEST_CASE("check: a subset passes, nothing in common does not, unreadable files 
     CHECK(run("locus-check", {subset.reference, subset.ours, "--rtol", "-1"}).status == 2);
 }
 
+TEST_CASE("trace, check, text: what is read is not written over, and stays to the last byte", "[cli][bad]") {
+    const TemporaryFolder folder;
+    const fs::path model = folder / "model", first = folder / "first.safetensors",
+                   second = folder / "second.safetensors";
+    fs::copy(kOracle / "hf_deberta_v2_short" / "model", model, fs::copy_options::recursive);
+    const std::vector<std::string> trace = {"--model", model.string(), "--tokens", "1,2,3", "--out"};
+    const auto with = [&](const fs::path& out) {
+        std::vector<std::string> arguments = trace;
+        arguments.push_back(out.string());
+        return arguments;
+    };
+    for (const fs::path& file : {first, second}) REQUIRE(run("locus-trace", with(file)).status == 0);
+    const fs::path words = write_bytes(folder / "words.txt", "a store opened beside a store\n");
+    const auto refused = [](const std::string& program, const std::vector<std::string>& arguments,
+                            const fs::path& file) {
+        const std::string before = read_file(file);
+        const Outcome outcome = run(program, arguments);
+        INFO(outcome.err);
+        CHECK(outcome.status == 2);
+        CHECK(outcome.sentences() == 1);
+        CHECK(outcome.err.find(file.string() + ": is ") != std::string::npos);
+        CHECK(read_file(file) == before);
+    };
+    for (const char* name : {"config.json", "model.safetensors"})
+        refused("locus-trace", with(model / name), model / name);
+    for (const char* page : {"--html", "--junit"})
+        for (const fs::path& file : {first, second})
+            refused("locus-check", {first.string(), second.string(), page, file.string()}, file);
+    const fs::path page = write_bytes(folder / "page", "old");
+    refused("locus-check", {first.string(), second.string(), "--html", page.string(), "--junit", page.string()}, page);
+    refused("locus-text", {"vectors", words.string(), "--out", words.string()}, words);
+}
+
 TEST_CASE("every program explains itself and ends with status 0", "[cli]") {
     for (const char* program :
          {"locus-trace", "locus-fill", "locus-classify", "locus-tokens", "locus-check", "locus-view", "locus-bench"}) {

@@ -288,6 +288,10 @@ TEST_CASE("kit bad input: a kit that asks for nothing, or for what it does not h
     const OneCase sound({}, "L0/one", true, right_index());
     CHECK(run("locus-kit", {"check", sound.kit.string(), sound.dumps.string()}).status == 0);
     OneCase({}, "L0/one", false).is_refused({"kit.json", "lists no case"});
+    nlohmann::json twice = nlohmann::json::parse(read_file(sound.kit / "kit.json"));
+    twice["cases"].push_back(twice["cases"][0]);
+    write_bytes(sound.kit / "kit.json", twice.dump());
+    sound.is_refused({"kit.json", "lists the case L0/one twice"});
     OneCase(nlohmann::json{{"stages", nlohmann::json::array()}}).is_refused({"case.json", "lists no stage"});
     OneCase().is_refused({"reference.safetensors", "has no stage relative.index, which case.json lists"});
     Trace more = right_index();

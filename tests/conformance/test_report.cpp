@@ -176,7 +176,8 @@ TEST_CASE("report: JUnit counts failures and what was not reported, and escapes 
     CHECK(xml.find("name=\"L1/&lt;p2c&gt; &amp; &quot;more&quot;\ufffd\"") != std::string::npos);
     const std::string page = report_html(report);
     CHECK(page.find("L1/&lt;p2c&gt; &amp; &quot;more&quot;\ufffd") != std::string::npos);
-    for (const std::string& text : {xml, page}) CHECK((text.find('\x01') == text.npos && text.find('\xff') == text.npos));
+    for (const std::string& text : {xml, page})
+        CHECK((text.find('\x01') == text.npos && text.find('\xff') == text.npos));
 }
 
 TEST_CASE("report: the page needs no network and no script; every cell of its pictures tells its value", "[kit]") {

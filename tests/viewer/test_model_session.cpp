@@ -273,7 +273,8 @@ TEST_CASE("deberta session: a fine-tuned model says its classes by their names, 
     CHECK(classes_of(kOracle / "hf_deberta_v2_short" / "model")->decoder.classes.empty());
 
     // Of many classes the ten likeliest; a name is one line whatever the file says.
-    copy_changed(kOracle / "hf_deberta_v2_short" / "model", folder / "many", {{"id2label", {{"0", "a\nb"}, {"1", "b"}}}},
+    copy_changed(kOracle / "hf_deberta_v2_short" / "model", folder / "many",
+                 {{"id2label", {{"0", "a\nb"}, {"1", "b"}}}},
                  {{"pooler.dense.weight", {12, 12}},
                   {"pooler.dense.bias", {12}},
                   {"classifier.weight", {300, 12}},
@@ -287,7 +288,8 @@ TEST_CASE("deberta session: a fine-tuned model says its classes by their names, 
     CHECK(ten.best.front().logit == double{*std::max_element(all.values().begin(), all.values().end())});
     CHECK(std::count_if(all.values().begin(), all.values().end(),
                         [&](float logit) { return double{logit} > ten.best.back().logit; }) == 9);
-    for (const ClassScore& one : ten.best) CHECK((one.name.starts_with("class ") || one.name == "a b" || one.name == "b"));
+    for (const ClassScore& one : ten.best)
+        CHECK((one.name.starts_with("class ") || one.name == "a b" || one.name == "b"));
 }
 
 TEST_CASE("deberta session: an answer in slices is the answer of one call, to the last bit", "[viewer][law]") {

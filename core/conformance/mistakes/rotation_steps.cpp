@@ -36,7 +36,8 @@ Mistake mistake() {
     return {
         .number = 116,
         .name = "heads or samples are counted instead of tokens: the rotation reads its angles along another axis",
-        .symptom = "scores are those of queries and keys that are not rotated: the order of the words makes no difference",
+        .symptom =
+            "scores are those of queries and keys that are not rotated: the order of the words makes no difference",
         .betrays = "all tokens of a head are rotated by the same angle; head 0 (or sample 0) of q_rot is that of q",
         .evidence = "xformers #841; open_lm #4; rasbt/LLMs-from-scratch #411",
         .lesson = "16",

@@ -41,11 +41,9 @@ std::string read_text_file(const std::filesystem::path& file) {
 
 std::string read_model_file(const std::filesystem::path& file) {
     std::error_code error;
-    if (is_present(file) && !std::filesystem::is_regular_file(file, error)) {
-        const bool leads_nowhere = !std::filesystem::exists(file, error);
-        throw Error(Fault::unreadable, file.string() + (leads_nowhere ? ": is a link that leads nowhere"
-                                                                      : ": cannot be read, expected a regular file"));
-    }
+    if (leads_nowhere(file)) throw Error(Fault::unreadable, file.string() + kLeadsNowhere);
+    if (is_present(file) && !std::filesystem::is_regular_file(file, error))
+        throw Error(Fault::unreadable, file.string() + ": cannot be read, expected a regular file");
     return read_text_file(file);
 }
 

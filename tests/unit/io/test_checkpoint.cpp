@@ -227,6 +227,14 @@ TEST_CASE("checkpoint: a cache whose files are links to blobs opens", "[checkpoi
     CHECK_THAT(refusal([&] { open_checkpoint(snapshot.path()); }), Contains("model.safetensors: is a link that leads"));
 }
 
+TEST_CASE("checkpoint: a config.json that nobody wrote is refused by its size, before it is read", "[checkpoint]") {
+    const Model model;
+    fs::resize_file(model.folder / "config.json", (64 << 20) + 1);  // zeros that take no room on the disk
+    CHECK_THAT(model.refused(), Contains("config.json: has 67108865 bytes, expected at most 64 MiB of JSON"));
+    fs::resize_file(model.folder / "config.json", 64 << 20);
+    CHECK_THAT(model.refused(), Contains("not valid JSON"));
+}
+
 TEST_CASE("checkpoint: containers are tried in the order of the documentation", "[checkpoint]") {
     const Model model;
     write_bytes(model.folder / "pytorch_model.bin", "damaged");

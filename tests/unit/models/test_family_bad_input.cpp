@@ -122,6 +122,12 @@ TEST_CASE("families: what the file holds and the model does not compute is said"
         REQUIRE(warnings.size() == 1);
         CHECK(says(warnings[0], ", but config.json counts 1 layer: what lies beyond is not computed"));
     }
+    const Checkpoint typed = open_checkpoint(kOracle / "hf_deberta_v2_inputs" / "model");
+    json untyped = json::parse(typed.config_json);
+    untyped["type_vocab_size"] = 0;
+    const auto warnings = open_model<float>(untyped.dump(), "config.json", typed.weights)->warnings();
+    REQUIRE(warnings.size() == 1);
+    CHECK(says(warnings[0], "embeddings.token_type_embeddings.weight, but type_vocab_size is 0"));
     for (const char* name : {"hf_deberta_v2_short", "hf_roformer"}) {
         INFO(name);
         const Checkpoint checkpoint = open_checkpoint(kOracle / name / "model");
