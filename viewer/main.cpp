@@ -109,6 +109,7 @@ int main(int argc, char** argv) {
         }
         State state = state_of(options);
         export_requests(options);  // refused before anything is opened
+        check_written(options);
         open_sources(options, state);
         if (!state.wanted_model.empty()) options.model = std::exchange(state.wanted_model, {});
         state.model = place_model(options, state);

@@ -5,6 +5,8 @@
 
 #include "core/check.h"
 #include "core/cli/program.h"
+#include "core/io/checkpoint.h"
+#include "core/io/write_target.h"
 #include "viewer/data/model_session.h"
 #include "viewer/page.h"
 #include "viewer/plots/stage_slice.h"
@@ -153,6 +155,8 @@ State state_of(Options& options) {
     LOCUS_CHECK(
         !options.mistake || parse_mistake(*options.mistake),
         "--mistake is \"" + *options.mistake + "\", expected a number of the catalogue, or one of its ways: 7 or 7.2");
+    LOCUS_CHECK(!options.stage || !options.page || state.page == "compare",
+                "--stage goes with the page compare, found --page " + options.page.value_or(""));
     if (options.dumps && !options.page) state.page = "conformance";
     state.conformance.dumps = options.dumps.value_or("");
     state.conformance.report = options.report.value_or("");
@@ -169,6 +173,14 @@ State state_of(Options& options) {
     }
     apply_sets(options, state);
     return state;
+}
+
+void check_written(const Options& options) {
+    std::vector<std::string> written = options.exports, read = options.compare;
+    written.push_back(options.screenshot.value_or(""));
+    for (const auto& file : {options.report, options.script}) read.push_back(file.value_or(""));
+    for (std::string& file : files_of_model(resolve_model(options.model))) read.push_back(std::move(file));
+    check_apart(written, read);
 }
 
 std::string place_model(const Options& options, State& state) {
@@ -287,6 +299,12 @@ void fit_to_model(const Options& options, const DebertaSession& session, State& 
 }
 
 void check_kept(const Options& options, const State& shown) {
+    if (options.stage) {
+        const std::string stage = options.layer ? at_layer(*options.stage, *options.layer) : *options.stage;
+        LOCUS_CHECK(stage == shown.compare.stage, "--stage is \"" + *options.stage +
+                                                      "\", which the page does not have: it would show \"" +
+                                                      shown.compare.stage + "\" instead");
+    }
     State wished = shown;
     for (const std::string& set : options.set) {
         const std::string name = set.substr(0, set.find('='));

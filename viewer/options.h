@@ -39,6 +39,10 @@ void add_options(cli::Command& program, Options& options);
 /// Checks every value that needs no model.  Throws Error(usage) naming the option and what was expected.
 State state_of(Options& options);
 
+/// Throws Error(usage) if a picture or an export would be written over the model, a dump, the report or the script that
+/// is read, or over another one.
+void check_written(const Options& options);
+
 /// Puts a model of another family on its page and opens it unless the user named a page; gives --text, --tokens and
 /// --mask to the family of the shown page.  Returns the DeBERTa to open: the user's or the built-in one.
 /// Throws as family_of_model.

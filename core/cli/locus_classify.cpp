@@ -42,6 +42,20 @@ std::vector<Classes> classes_of(const Opened& opened, const Trace& trace, const 
     return all;
 }
 
+/// ", found pooler.dense.weight [5,12]": tensors with a head's names that make none; empty where there are none.
+std::string unused_heads(const Checkpoint& checkpoint) {
+    std::string found;
+    int shown = 0;
+    for (const std::string& name : checkpoint.weights->names()) {
+        if (!name.starts_with("classifier.") && !name.starts_with("qa_outputs.") && !name.starts_with("logits_proj."))
+            continue;
+        if (++shown > 4) return found + ", ...";
+        found += shown == 1 ? ", a weight [classes,width] and a bias [classes]; found " : ", ";
+        found += name + " " + to_string(*checkpoint.weights->shape(name));
+    }
+    return found;
+}
+
 /// The model of the folder, if it has a head of classes.
 std::unique_ptr<Model<float>> open_classifier(const Options& options, const Opened& opened, const ModelInput& input) {
     auto model = open_model_of<float>(opened.checkpoint, cpu_operations<float>(),
@@ -50,7 +64,8 @@ std::unique_ptr<Model<float>> open_classifier(const Options& options, const Open
     if (std::none_of(names.begin(), names.end(), [](const auto& name) { return name.starts_with("classifier."); }))
         throw Error(Fault::unsupported, opened.checkpoint.folder.string() +
                                             ": no head of classes, expected classifier.* or qa_outputs.* of a model "
-                                            "that was fine-tuned; locus fill predicts words");
+                                            "that was fine-tuned" +
+                                            unused_heads(opened.checkpoint) + "; locus fill predicts words");
     return model;
 }
 
@@ -179,6 +194,7 @@ int main(int argc, char** argv) {
         opened.family = family_of(opened.checkpoint.config_json, opened.checkpoint.config_file.string());
         opened.tokenizer = open_tokenizer(opened.checkpoint.folder);
         opened.names = class_names(opened.checkpoint);
+        if (!opened.names.warning.empty()) cli::say(program, "warning: " + opened.names.warning);
         return options.text_file.empty() ? classify_text(program, options, opened)
                                          : classify_lines(program, options, opened);
     });

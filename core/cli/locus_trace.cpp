@@ -213,11 +213,7 @@ void check_options(const Options& options) {
 /// The files that --out must not be: the inputs, and what makes up the model.
 std::vector<std::string> what_is_read(const Options& options) {
     std::vector<std::string> files = {options.request.input_file, options.text_file};
-    const std::filesystem::path model = resolve_model(options.request.model);
-    for (const char* name : {"config.json", "model.safetensors", "pytorch_model.bin", "model.safetensors.index.json",
-                             "pytorch_model.bin.index.json", "tokenizer.json", "tokenizer_config.json", "spm.model",
-                             "spiece.model", "vocab.txt", "vocab.json", "merges.txt"})
-        files.push_back((model / name).string());
+    for (std::string& file : files_of_model(resolve_model(options.request.model))) files.push_back(std::move(file));
     return files;
 }
 

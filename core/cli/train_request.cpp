@@ -34,6 +34,8 @@ void read_config(const std::string& file, TrainingTask& task) {
     const ConfigFields fields(json, file);
     task.plan.hidden_dropout = fields.share("hidden_dropout_prob", 0.1);
     task.plan.attention_dropout = fields.share("attention_probs_dropout_prob", 0.1);
+    task.plan.deviation = fields.positive("initializer_range", task.plan.deviation);
+    check_memory(task.config, task.plan.switches.decoder, file);
 }
 
 /// How long, and how long until the peak of the learning rate.
@@ -64,7 +66,10 @@ void add_train_options(Command& program, TrainRequest& request) {
         .one_of({"mlm", "rtd"})
         .shows_default();
     program.flag("--sift", request.sift, "mlm: hold the words still under a push of the embeddings (SiFT)");
-    program.option("--config", request.config, "config.json of the model's shape; a small one if absent").not_empty();
+    program
+        .option("--config", request.config,
+                "config.json of the model's shape, whose vocab_size is not read; a small one if absent")
+        .not_empty();
     const Option steps = program
                              .option("--steps", request.steps,
                                      "how many steps, 1500 if absent; with --ablate, of each model, 400 if absent")

@@ -150,9 +150,10 @@ public:
 
     void write(const FolderFile& file) {
         const fs::path draft = path_ / file.name, old = target_ / file.name;
+        std::error_code error;
+        if (fs::is_directory(fs::symlink_status(old, error))) throw_not_writable(wanted_ / file.name, EISDIR);
         check_writable(old, wanted_ / file.name);
         with_names_of(wanted_, path_, [&] { write_atomic_file(draft, file.write); });
-        std::error_code error;
         if (fs::is_regular_file(old, error)) ::chmod(draft.c_str(), mode_of(old).value_or(0644));
     }
 

@@ -165,4 +165,20 @@ fs::path resolve_model(const std::string& name_or_path) {
     throw_unreadable(name_or_path, "no such folder, expected a model folder or a built-in model (" + built_in + ")");
 }
 
+std::vector<std::string> files_of_model(const fs::path& folder) {
+    std::vector<std::string> files;
+    for (const char* name :
+         {"config.json", "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+          "pytorch_model.bin.index.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+          "added_tokens.json", "spm.model", "spiece.model", "vocab.txt", "vocab.json", "merges.txt"})
+        files.push_back((folder / name).string());
+    // Shards: "model-00001-of-00002.safetensors".
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder, error)) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with("model-") || name.starts_with("pytorch_model-")) files.push_back(entry.path().string());
+    }
+    return files;
+}
+
 }  // namespace locus

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/weights.h"
 
@@ -29,5 +30,9 @@ Checkpoint open_checkpoint(const std::filesystem::path& folder);
 /// A folder as the user wrote it: a path, or the name of a model under assets/models of this source tree or of the
 /// installed program ("tiny-v3").  Throws Error(unreadable) naming the path and the built-in names.
 std::filesystem::path resolve_model(const std::string& name_or_path);
+
+/// The files that may be read from a model's folder, by their names, whether they are there or not: configuration,
+/// weights in each container with their shards, tokenizer.  Nothing may be written over one of them.
+std::vector<std::string> files_of_model(const std::filesystem::path& folder);
 
 }  // namespace locus

@@ -68,6 +68,23 @@ ClassProbability probability_of(const nlohmann::json& type, const std::filesyste
                                ", expected single_label_classification, multi_label_classification or regression");
 }
 
+/// What is odd about the number of names, which transformers takes for the number of classes.  A single class is a
+/// score, as of multiple choice, whatever is named.
+std::string count_warning(const ClassNames& names, const Checkpoint& checkpoint) {
+    if (names.names.empty()) return "";
+    for (const char* head : {"logits_proj", "classifier.out_proj", "classifier", "qa_outputs"}) {
+        const std::string weight = std::string(head) + ".weight";
+        const std::optional<Shape> shape = checkpoint.weights->shape(weight);
+        if (!shape || shape->empty()) continue;
+        const auto classes = static_cast<std::size_t>(shape->front());
+        if (classes == names.names.size() || classes == 1) return "";
+        return checkpoint.config_file.string() + ": id2label names " + std::to_string(names.names.size()) +
+               " classes, but " + weight + " " + to_string(*shape) + " has " + std::to_string(classes) +
+               ": names may be beside the wrong class";
+    }
+    return "";
+}
+
 /// The numbers of a stage of float or double.
 Logits row_of(const Stage& stage, Index first, Index count, Index step) {
     Logits row(count);
@@ -92,6 +109,7 @@ ClassNames class_names(const Checkpoint& checkpoint) {
         names.probability = probability_of(*problem, checkpoint.config_file);
     names.answers =
         !checkpoint.weights->shape("classifier.weight") && checkpoint.weights->shape("qa_outputs.weight").has_value();
+    names.warning = count_warning(names, checkpoint);
     return names;
 }
 

@@ -22,6 +22,7 @@ struct ClassNames {
     std::map<std::string, std::string> names;  // "7": what id2label calls class 7, on one line
     ClassProbability probability = ClassProbability::softmax;
     bool answers = false;  // the two classes of a token are that an answer begins and that it ends there
+    std::string warning;   // of more or fewer names than the head has classes; empty where all is well
 
     /// "class 7" where there is no name.
     std::string name(Index number) const;

@@ -31,11 +31,12 @@ ClassifierHead<Scalar> ClassifierHead<Scalar>::of_text(const PoolerLayout& layou
     else if (layout.token == "mean")
         head.token_ = Token::mean;
     else
-        throw Error(Fault::unsupported, "config.json: the row before " + layout.output + " is \"" + layout.token +
-                                            "\", expected first, last or mean");
+        throw Error(Fault::unsupported, "config.json: " + layout.token_field + " is \"" + layout.token +
+                                            "\", expected first, last or mean: the row before " + layout.output);
     if (!layout.activation.empty() && !parse_activation(layout.activation, head.activation_.emplace()))
-        throw Error(Fault::unsupported, "config.json: the activation before " + layout.output + " is \"" +
-                                            layout.activation + "\", expected " + kActivationNames);
+        throw Error(Fault::unsupported, "config.json: " + layout.activation_field + " is \"" + layout.activation +
+                                            "\", expected " + kActivationNames + ": the activation before " +
+                                            layout.output);
     return head;
 }
 

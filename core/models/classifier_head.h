@@ -18,6 +18,8 @@ struct PoolerLayout {
     std::string output;      // "classifier" [C,P]
     std::string token;       // the row that stands for the text: "first", "last", or "mean" of all, padding too
     std::string activation;  // by its name in config.json; empty: none
+    // The fields of config.json that say so, for messages; empty where the family has no choice.
+    std::string token_field, activation_field;
 };
 
 /// One of two heads: pooled rows and a dense layer, or a dense layer for every token.

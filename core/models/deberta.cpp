@@ -298,6 +298,14 @@ Tensor<Scalar> deberta_convolution(const ForwardContext<Scalar>& pass, const Ten
 // --- what a configuration decides ---
 
 RelativeBuckets deberta_buckets(const DebertaConfig& config, Index length, OffsetClamp clamp) {
+    // Offsets that are not clamped first reach a logarithm, which must rise between buckets / 2 and the largest one.
+    const Index middle = config.position_buckets / 2;
+    if (config.position_buckets > 0 && clamp == OffsetClamp::hf && length - 1 > middle &&
+        config.max_relative_positions <= middle + 1)
+        throw Error(Fault::unreadable,
+                    "config.json: max_relative_positions is " + std::to_string(config.max_relative_positions) +
+                        ", expected more than position_buckets / 2 + 1 = " + std::to_string(middle + 1) + " for " +
+                        std::to_string(length) + " tokens of the dialect hf");
     if (config.position_buckets > 0)
         return RelativeBuckets::logarithmic(length, length, config.position_buckets, config.max_relative_positions,
                                             clamp);
@@ -376,8 +384,9 @@ template <class Scalar>
 Deberta<Scalar>::Deberta(DebertaConfig config, std::shared_ptr<const WeightSource> weights,
                          const Operations<Scalar>& compute, ForwardPath path)
     : weights_(std::make_unique<DebertaWeights<Scalar>>(config, std::move(weights), compute)),
-      classifier_(ClassifierHead<Scalar>::find(weights_->reader(), config.hidden_size,
-                                               {"pooler.dense", "classifier", "first", config.pooler_hidden_act})) {
+      classifier_(ClassifierHead<Scalar>::find(
+          weights_->reader(), config.hidden_size,
+          {"pooler.dense", "classifier", "first", config.pooler_hidden_act, "", "pooler_hidden_act"})) {
     if (path == ForwardPath::fast && &compute == &cpu_operations<Scalar>() && has_fast_path(config))
         fast_ = std::make_shared<FastPath<Scalar>>(*weights_);
 }

@@ -228,7 +228,7 @@ Roformer<Scalar>::Roformer(const RoformerConfig& config, std::shared_ptr<const W
     }
     classifier_ = ClassifierHead<Scalar>::find(
         weights_, config_.hidden_size,
-        {"classifier.dense", "classifier.out_proj", "first", to_string(config_.hidden_act)});
+        {"classifier.dense", "classifier.out_proj", "first", to_string(config_.hidden_act), "", "hidden_act"});
     if (!has_head() && weights_.has(kHeadBias))
         weights_.note(std::string("holds ") + kHeadBias + ", but no " + kHeadDense + ".weight: no word is predicted");
     weights_.note_more_layers("encoder.layer.", config_.num_hidden_layers);

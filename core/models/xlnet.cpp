@@ -245,9 +245,10 @@ Xlnet<Scalar>::Xlnet(const XlnetConfig& config, std::shared_ptr<const WeightSour
     : config_(config), weights_(std::move(weights)), compute_(compute), layers_(config.n_layer) {
     weights_.require_all(expected_tensors(config_));
     weights_.note_more_layers("layer.", config_.n_layer);
-    classifier_ = ClassifierHead<Scalar>::find(weights_, config_.d_model,
-                                               {config_.summary_use_proj ? "sequence_summary.summary" : "",
-                                                "logits_proj", config_.summary_type, config_.summary_activation});
+    classifier_ = ClassifierHead<Scalar>::find(
+        weights_, config_.d_model,
+        {config_.summary_use_proj ? "sequence_summary.summary" : "", "logits_proj", config_.summary_type,
+         config_.summary_activation, "summary_type", "summary_activation"});
     if (has_head()) weights_.require(kXlnetOutputBias, {config_.vocab_size});
     if (has_head() && !config_.tied_output) weights_.require(kXlnetOutputTable, {config_.vocab_size, config_.d_model});
 }

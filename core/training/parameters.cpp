@@ -1,8 +1,11 @@
 #include "core/training/parameters.h"
 
+#include <unistd.h>
 #include <algorithm>
+#include <cmath>
 
 #include "core/models/deberta_weights.h"
+#include "core/text/text_table.h"
 
 namespace locus {
 
@@ -149,6 +152,29 @@ TensorShapes masked_language_tensors(const DebertaConfig& config, bool decoder) 
     tensors.push_back({head + "LayerNorm.bias", {config.embedding_size}});
     tensors.push_back({head + "bias", {config.vocab_size}});
     return tensors;
+}
+
+void check_memory(const DebertaConfig& config, bool decoder, const std::string& file) {
+    DebertaConfig shape = config;
+    shape.vocab_size = 1;
+    double all = 0, most = 0;  // not Index: sizes that nobody has multiply beyond it
+    std::string largest;
+    for (const auto& [name, extents] : masked_language_tensors(shape, decoder)) {
+        double size = 1;
+        for (const Index extent : extents) size *= static_cast<double>(extent);
+        all += size;
+        if (size <= most) continue;
+        most = size;
+        largest = name + " " + to_string(extents);
+    }
+    const double room =
+        static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE)) / 1e9;
+    const double needed = 16 * all / 1e9;
+    if (needed <= room) return;
+    const auto in_gigabytes = [](double size) { return format_number(std::round(size * 10) / 10) + " GB"; };
+    throw Error(Fault::unsupported, file + ": a training of this model takes " + in_gigabytes(needed) +
+                                        " of memory, expected at most the " + in_gigabytes(room) +
+                                        " of this machine; its largest tensor is " + largest);
 }
 
 template <class Scalar>

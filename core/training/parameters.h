@@ -83,6 +83,11 @@ extern template class Parameters<double>;
 /// microsoft/DeBERTa.  Throws Error(unsupported) for version 1 and talking heads, which can be read but not trained.
 TensorShapes masked_language_tensors(const DebertaConfig& config, bool decoder);
 
+/// Throws Error(unsupported) that names `file` if a training of such a model, 16 bytes a parameter (value, gradient and
+/// two moments) without what a batch takes, is more than the memory of this machine.  The words, of which there are as
+/// many as the corpus gives, count for nothing.
+void check_memory(const DebertaConfig& config, bool decoder, const std::string& file);
+
 /// Fresh values: normal with this standard deviation for tables and weights, 1 for the weights of norms, 0 for biases
 /// and for word 0, which stands for padding.  Source: transformers modeling_deberta_v2.py _init_weights.
 template <class Scalar>

@@ -204,6 +204,7 @@ TrainingTask saved_task(const std::filesystem::path& folder) {
     plan.hidden_dropout = fields.share("hidden_dropout", plan.hidden_dropout);
     plan.attention_dropout = fields.share("attention_dropout", plan.attention_dropout);
     plan.rate = fields.positive("rate", plan.rate);
+    plan.deviation = fields.positive("deviation", plan.deviation);
     plan.warmup = fields.number("warmup", 0, plan.warmup);
     const nlohmann::json* seed = fields.find("seed");
     if (!seed || !seed->is_number_unsigned()) fields.throw_unreadable("seed", "a whole number");

@@ -202,11 +202,21 @@ TEST_CASE("classify: what cannot be classified is said in one sentence", "[cli]"
     };
     refused({"--model", "tiny-v3", "a store"}, 4, "no head of classes, expected classifier.* or qa_outputs.*");
     refused({"--model", "tiny-txl", "a store"}, 4, "no head of classes");
+    copy_changed(kModels / "tiny-v3", folder / "wide", Json::object(), {{"classifier.weight", {3, 20}}});
+    refused({"--model", (folder / "wide").string(), "a store"}, 4,
+            "a weight [classes,width] and a bias [classes]; found classifier.weight [3, 20]; locus fill");
     refused({"--model", "tiny-v3"}, 2, "neither a text nor --text-file");
     const std::string xlnet = with_head(folder.path(), "tiny-xlnet", 128, 2);
     write_file(folder / "lines.txt", " \n\n");
     refused({"--model", xlnet, "--text-file", (folder / "lines.txt").string()}, 3, "no line with a word");
     refused({"--model", xlnet, " "}, 2, "the text is empty");
+    // Names for another number of classes.
+    fs::create_directory(folder / "named");
+    const Json names = {{"id2label", {{"0", "yes"}, {"1", "no"}, {"2", "perhaps"}}}};
+    const Outcome named =
+        run("locus-classify", {"--model", with_head(folder / "named", "tiny-v3", 192, 2, names), "a"});
+    CHECK(named.status == 0);
+    CHECK_THAT(named.err, Contains("id2label names 3 classes, but classifier.weight [2, 192] has 2"));
     // Weights that hold NaN rank nothing.
     fs::create_directory(folder / "nan");
     const std::string model = with_head(folder / "nan", "tiny-v3", 192, 2);

@@ -173,8 +173,8 @@ TEST_CASE("view: a selection outside the model or the text is refused and leaves
     }
     const TemporaryFolder folder;
     const std::string picture = (folder / "picture.png").string();
-    for (const std::vector<std::string>& wrong :
-         std::vector<std::vector<std::string>>{{"--cell", "3,99"}, {"--head", "17"}, {"--layer", "17"}}) {
+    for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
+             {"--cell", "3,99"}, {"--head", "17"}, {"--layer", "17"}, {"--stage", "zz"}, {"--stage", "layer.6.p2c"}}) {
         std::vector<std::string> arguments = {"--screenshot", picture};
         arguments.insert(arguments.end(), wrong.begin(), wrong.end());
         const Outcome outcome = view(arguments);
@@ -183,6 +183,32 @@ TEST_CASE("view: a selection outside the model or the text is refused and leaves
         CHECK(outcome.err.find(wrong[0].substr(2)) != std::string::npos);
         CHECK(listing(folder.path()).empty());
     }
+}
+
+TEST_CASE("view: a stage goes with the page compare, and a picture is never written over what is read",
+          "[viewer][cli]") {
+    const TemporaryFolder folder;
+    const fs::path model = folder / "model";
+    fs::copy(fs::path(LOCUS_SOURCE_DIR) / "assets/models/tiny-v3", model);
+    const std::string weights = (model / "pytorch_model.bin").string(), picture = (folder / "picture.png").string();
+    const std::string report = (folder / "report.json").string();
+    write_bytes(report, "{}");
+    const std::string before = read_bytes(weights);
+    const std::pair<std::vector<std::string>, const char*> wrong[] = {
+        {{"--page", "attention", "--stage", "layer.0.p2c", "--screenshot", picture}, "--stage goes with the page"},
+        {{"--model", model.string(), "--screenshot", weights}, "is read as"},
+        {{"--model", model.string(), "--export", picture, "--screenshot", picture}, "is to be written twice"},
+        {{"--report", report, "--screenshot", report}, "is read as"},
+        {{"--compare", weights, "--screenshot", weights}, "is read as"},
+    };
+    for (const auto& [arguments, sentence] : wrong) {
+        const Outcome outcome = run("locus-view", arguments);
+        INFO(sentence << ": " << outcome.err);
+        CHECK(outcome.status == 2);
+        CHECK(outcome.err.find(sentence) != std::string::npos);
+    }
+    CHECK((read_bytes(weights) == before));
+    CHECK_FALSE(fs::exists(picture));
 }
 
 // What nobody expects of a user, and every user does: each is shown, or refused in one sentence; nothing crashes.

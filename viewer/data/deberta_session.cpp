@@ -114,7 +114,8 @@ std::shared_ptr<const Answer> DebertaSession::answer(const Request& request, con
     answer->serial = ++serial_;
     try {
         fill(*answer);
-        answer->warnings = deberta_.warnings();
+        const std::vector<std::string> of_weights = deberta_.warnings();
+        answer->warnings.insert(answer->warnings.begin(), of_weights.begin(), of_weights.end());
     } catch (const Error& error) {
         answer->error = error.what();
         answer->fault = error.fault();
@@ -151,8 +152,11 @@ void DebertaSession::fill(Answer& answer) const {
         fill_attention(answer, input);
     name_tokens(answer, written);
     name_masked(answer, written);
-    if (request.decoder && deberta_.classifier())
-        answer.decoder.classes = classes_in(answer.trace, 0, class_names(checkpoint()), answer.labels, kClasses);
+    if (request.decoder && deberta_.classifier()) {
+        const ClassNames names = class_names(checkpoint());
+        answer.decoder.classes = classes_in(answer.trace, 0, names, answer.labels, kClasses);
+        if (!names.warning.empty()) answer.warnings.push_back(names.warning);
+    }
 }
 
 void DebertaSession::name_tokens(Answer& answer, const ModelInput& input) const {

@@ -245,6 +245,15 @@ TEST_CASE("whole folder: where no folder can be made is named", "[folder][bad]")
     CHECK(refusal([&] { write_atomic_folder(file / "model", kNew); }) ==
           (file / "model").string() + ": cannot be written: Not a directory");
     CHECK(folder.count() == 1);
+    // A folder where a file of the new ones belongs.
+    const fs::path model = folder / "model";
+    fs::create_directories(model / "a.txt");
+    write_bytes(model / "a.txt" / "mine", "x");
+    CHECK(refusal([&] { write_atomic_folder(model, kNew); }) ==
+          (model / "a.txt").string() + ": cannot be written: Is a directory");
+    CHECK(names_in(folder.path()) == Names{"file", "model"});
+    CHECK(names_in(model) == Names{"a.txt"});
+    CHECK(names_in(model / "a.txt") == Names{"mine"});
     // Nobody may write into it, root aside; who is root asks as somebody else.
     const fs::path locked = folder / "locked";
     fs::create_directory(locked);

@@ -67,6 +67,16 @@ TEST_CASE("classes: names are id2label's, on one line, and numbers where it says
     CHECK(!names_of("{}", {"qa_outputs.weight", "classifier.weight"}).answers);
 }
 
+TEST_CASE("classes: more or fewer names than classes are said", "[classes]") {
+    const std::string three = R"({"id2label": {"0": "a", "1": "b", "2": "c"}})";
+    CHECK_THAT(names_of(three).warning,
+               Catch::Contains(": id2label names 3 classes, but classifier.weight [2, 4] has 2"));
+    CHECK_THAT(names_of(three, {"logits_proj.weight"}).warning, Catch::Contains("but logits_proj.weight [2, 4] has 2"));
+    CHECK(names_of(three, {"pooler.dense.weight"}).warning.empty());
+    CHECK(names_of(R"({"id2label": {"0": "a", "1": "b"}})").warning.empty());
+    CHECK(names_of("{}").warning.empty());
+}
+
 TEST_CASE("classes: what config.json says otherwise than transformers would is refused by name", "[classes]") {
     for (const auto& [config, sentence] : std::vector<std::pair<std::string, std::string>>{
              {R"({"id2label": ["a", "b"]})", "id2label is [\"a\",\"b\"], expected one name for each"},

@@ -95,10 +95,11 @@ TEST_CASE("classifier: a file that cannot be computed is refused in one sentence
         return refusal([&] { open_with(model, fields); }, Fault::unsupported);
     };
     CHECK(refused(kXlnet, {{"summary_type", "attn"}}) ==
-          "config.json: the row before logits_proj is \"attn\", expected first, last or mean");
+          "config.json: summary_type is \"attn\", expected first, last or mean: the row before logits_proj");
+    CHECK(refused(kXlnet, {{"summary_activation", "mish"}}).starts_with("config.json: summary_activation is \"mish\""));
     CHECK(refused(kText, {{"pooler_hidden_act", "mish"}}) ==
-          "config.json: the activation before classifier is \"mish\", expected gelu, gelu_new, gelu_fast, "
-          "gelu_pytorch_tanh, relu or tanh");
+          "config.json: pooler_hidden_act is \"mish\", expected gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu or "
+          "tanh: the activation before classifier");
     // Nobody looks at the pooler's activation where there is none.
     const fs::path masked_words = kOracle / "hf_deberta_v2_short" / "model";
     CHECK_NOTHROW(open_with(masked_words, {{"pooler_hidden_act", "mish"}}));

@@ -97,6 +97,15 @@ TEST_CASE("deberta_config: -1 means max_position_embeddings, buckets give the sp
     const DebertaConfig clamped = parse_deberta_config(
         config(R"(, "relative_attention": true, "max_relative_positions": 5, "position_buckets": -1)"), "config.json");
     CHECK(clamped.span() == 5);
+    // Where offsets are not clamped first, the logarithm must rise up to the largest.
+    const DebertaConfig short_reach = parse_deberta_config(
+        config(R"(, "relative_attention": true, "max_relative_positions": 5, "position_buckets": 8)"), "config.json");
+    CHECK_NOTHROW(deberta_buckets(short_reach, 30, OffsetClamp::official));
+    CHECK_NOTHROW(deberta_buckets(short_reach, 5, OffsetClamp::hf));
+    CHECK_THROWS_WITH(
+        deberta_buckets(short_reach, 30, OffsetClamp::hf),
+        "config.json: max_relative_positions is 5, expected more than position_buckets / 2 + 1 = 5 for 30 tokens of "
+        "the dialect hf");
 }
 
 TEST_CASE("deberta_config: defaults are those of the code that wrote the file", "[config]") {

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "core/io/safetensors.h"
 #include "core/text/corpus/position_grammar.h"
 #include "core/training/training_run.h"
 #include "tests/run_program.h"
@@ -212,6 +213,13 @@ TEST_CASE("train: what cannot be done is one sentence, and nothing is left behin
     const fs::path config = write_bytes(place.folder / "dropped.json", dropped);
     CHECK(sentence({"--config", config.string()}, 3) ==
           "locus train: " + config.string() + ": hidden_dropout_prob is 1.0, expected a number from 0 to below 1\n");
+    std::string large = kTiny;
+    large.replace(large.find("\"intermediate_size\": 24"), 23, "\"intermediate_size\": 2147483647");
+    write_bytes(config, large);
+    CHECK_THAT(
+        sentence({"--config", config.string()}, 4),
+        Contains(config.string() + ": a training of this model takes 2267.7 GB of memory, expected at most the ") &&
+            Contains("largest tensor is encoder.layer.0.intermediate.dense.weight [2147483647, 16]"));
     fs::remove(config);
     CHECK(place.folder.count() == 2);
     CHECK_FALSE(fs::exists(place.out));
@@ -223,8 +231,39 @@ TEST_CASE("train: what cannot be done is one sentence, and nothing is left behin
     CHECK_THAT(sentence({"--resume", "--steps", "1"}, 2),
                Contains("--steps is 1, but ") && Contains("has made 2 already"));
     CHECK((place.weights() == before));
+    // A folder where one of its files belongs stays, and no other folder is left beside the model.
+    fs::rename(place.out / "spm.model", place.folder / "spm.model");
+    fs::create_directory(place.out / "spm.model");
+    CHECK_THAT(sentence({"--resume", "--steps", "4"}, 3),
+               Contains((place.out / "spm.model").string() + ": cannot be written: Is a directory"));
+    CHECK(place.folder.count() == 4);
+    fs::remove(place.out / "spm.model");
+    fs::rename(place.folder / "spm.model", place.out / "spm.model");
     write_bytes(place.out / kTrainingState, read_bytes(place.out / kTrainingState).substr(0, 5000));
     CHECK_THAT(sentence({"--resume", "--steps", "4"}, 3), Contains((place.out / kTrainingState).string()));
+}
+
+TEST_CASE("train: fresh weights are as wide as initializer_range says, and --resume knows it", "[cli][train]") {
+    const Place place, usual;
+    std::string narrow = kTiny;
+    narrow.insert(narrow.size() - 1, ", \"initializer_range\": 1e-5");
+    write_bytes(place.config, narrow);
+    const std::vector<std::string> one_step = {"--steps", "1", "--rate", "1e-9", "--warmup", "0"};
+    REQUIRE(place.train(one_step).status == 0);
+    REQUIRE(usual.train(one_step).status == 0);
+    const auto largest = [](const Place& trained) {
+        const TensorFile file = open_safetensors(trained.out / "model.safetensors");
+        const TensorEntry* entry = file.find("deberta.encoder.layer.0.intermediate.dense.weight");
+        REQUIRE(entry != nullptr);
+        return read_rows<float>(*entry, 0, entry->shape.front()).array().abs().maxCoeff();
+    };
+    CHECK(largest(place) < 1e-4F);
+    CHECK(largest(usual) > 1e-2F);
+    CHECK(nlohmann::json::parse(read_bytes(place.out / "config.json"))["initializer_range"] == 1e-5);
+    const Outcome resumed = run("locus-train", {"--corpus", place.corpus.string(), "--out", place.out.string(),
+                                                "--resume", "--steps", "2", "--threads", "1"});
+    INFO(resumed.err);
+    CHECK(resumed.status == 0);
 }
 
 TEST_CASE("train: a full disk is one sentence, and the last good model stays", "[cli][train][bad]") {
