@@ -97,8 +97,8 @@ int main(int argc, char** argv) {
                            0);
 
         lesson.say(
-            "A word in no text has df = 0, and N / df divides by 0. Where must \"+ 1\" stand to help? (The last "
-            "column helps; there a word of every text is negative.)");
+            "A word in no text has df = 0, and N / df divides by 0. Where must \"+ 1\" stand to help? (Only "
+            "the last column helps; its price: a word of every text gets a negative weight.)");
         std::vector<std::vector<std::string>> smoothing{
             {"df of N = 2", "log(N/df)", "log(N/df + 1)", "log(N/(df + 1))"}};
         for (const Index df : {0, 1, 2}) {

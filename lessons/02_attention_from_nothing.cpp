@@ -124,9 +124,8 @@ int main(int argc, char** argv) {
 
         lesson.say(
             "Why √d? The products of d random numbers of standard deviation 1 add up to a score of standard deviation "
-            "√d. Undivided, one key "
-            "takes nearly all the weight of wide vectors, and nothing is learnt from the others. Measured for 16 "
-            "keys:");
+            "√d. If the scores are not divided and d is large, one key gets nearly all the weight, and nothing is "
+            "learnt from the other keys. Measured for 16 keys:");
         std::vector<std::vector<std::string>> rows{{"d", "q·k", "largest weight", "q·k/√d", "largest weight"}};
         double worst = 0;
         for (const Index width : {4, 64, 1024}) {

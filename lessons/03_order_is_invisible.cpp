@@ -102,7 +102,8 @@ int main(int argc, char** argv) {
         const RnnCell<double> plain{dense(4), dense(4)};
         const LstmCell<double> gated{dense(16), dense(16)};
         lesson.say(
-            "The networks before it knew the order, because they read one word after the other: the recurrent network "
+            "Older networks, before attention, knew the order, because they read one word after the other: the "
+            "recurrent network "
             "(Elman 1990) keeps h_t = tanh(W x_t + U h_{t−1}), the LSTM (1997) a gated cell as well. The price: word "
             "9 hears of word 1 through eight steps, one after the other. Their last states, for the same sentences:");
         lesson.prove_at_least(
@@ -125,7 +126,7 @@ int main(int argc, char** argv) {
                                                           {"the dog bit the man", row_text(placed.row(1))},
                                                           {"the man bit the dog", row_text(placed_swapped.row(4))}});
         // A difference of a million roundings is no rounding.
-        lesson.prove_at_least("the difference of these two rows, in roundings of above",
+        lesson.prove_at_least("difference of these two rows, as a multiple of the rounding above",
                               largest_difference(placed.row(1), placed_swapped.row(4)) / rounding, 1e6);
 
         double different = 0;
@@ -159,7 +160,7 @@ int main(int argc, char** argv) {
                              {{"sentence", "output"},
                               {"the dog bit the man", row_text(left.row(1))},
                               {"the man bit the dog", row_text(left_swapped.row(4))}});
-                lesson.prove_at_least("difference of these rows, in roundings",
+                lesson.prove_at_least("difference of these rows, as a multiple of the rounding above",
                                       largest_difference(left.row(1), left_swapped.row(4)) / rounding, 1e6);
                 lesson.prove("\"dog\" after all others and the \"dog\" that sees all: difference, rounding",
                              largest_difference(left_swapped.row(4), out.row(1)), rounding);

@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
         std::vector<double> xs, misread;
         for (int n = 0; n < 62; ++n) xs.push_back(-1 + n / 30.5);
         std::vector<lesson::Curve> lines;
-        std::vector<std::vector<std::string>> measured{{"d", "spread", "1/√d", "spread · √d", "words misread"}};
+        std::vector<std::vector<std::string>> measured{{"d", "spread", "1/√d", "spread · √d", "misread, of 10000"}};
         double worst = 0;
         for (const Index width : {8, 32, 128, 512, 1024}) {
             const Meeting meeting = meet(width);

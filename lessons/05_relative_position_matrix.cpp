@@ -34,17 +34,19 @@ int main(int argc, char** argv) {
         lesson.say(
             "You stand in a queue at the airport. \"I am number 47\" says little. \"Two people are in front of me\" "
             "says when it is your turn, and it stays true wherever the queue stands. So let query i ask about key j "
-            "by the distance i \u2212 j: positive means j lies to the left.");
+            "by the distance i \u2212 j: positive means j lies to the left. The model learns a table of 2k rows, one "
+            "vector for each distance; \u03b4(i,j) is the row that a pair uses.");
 
         // Distances are negative on one side, and rows of a table are not.  Adding k moves them up.
         const RelativeBuckets seven = RelativeBuckets::clamped(7, 7, 7);
         const Matrix<double> index = lesson::as_matrix(seven.matrix());
-        lesson.show("\u03b4(i,j) = i \u2212 j + k for seven words and k = 7, a table of 2k = 14 rows:", index, "%4.0f");
+        lesson.show("\u03b4(i,j) = i \u2212 j + k for seven words and k = 7, rows 0 \u2026 13 of the table:", index,
+                    "%4.0f");
 
         // Every diagonal holds one number, so a line of 2T - 1 numbers is the whole matrix.
         const Matrix<double> here = index.bottomRightCorner(6, 6), before = index.topLeftCorner(6, 6);
-        lesson.prove_equal("largest minus smallest of the first row; the review says k = 7", index(0, 0) - index(0, 6),
-                           6);
+        lesson.prove_equal("largest minus smallest of the first row; the review calls this k, which is 7",
+                           index(0, 0) - index(0, 6), 6);
         lesson.prove_equal("cells that differ from their neighbour on the diagonal",
                            static_cast<double>((here.array() != before.array()).count()), 0);
         lesson.prove_equal("numbers in a line that replace the 49 cells", static_cast<double>(seven.rows().size()), 13);

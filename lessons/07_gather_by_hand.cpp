@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
         lesson.say(
             "Content to position asks for q_i \u00b7 k_r[\u03b4(i,j)]: what query i looks for, and how far away j is. "
             "First multiply every query with every row of the table, then pick for each pair the product that belongs "
-            "to its distance.");
+            "to its distance: that is torch.gather(products, \u22121, \u03b4), where \u22121 means along each row.");
         lesson.show_signed("every query against every row (example of qcqced123, DeBERTa; rounded here):", table,
                            "%5.1f");
 
@@ -68,11 +68,10 @@ int main(int argc, char** argv) {
                      (picked - printed).cwiseAbs().maxCoeff(), 0);
 
         lesson.say(
-            "Look at one row: the columns taken are neighbours, in falling order. No index table is needed; the row is "
-            "a slice, read backwards. core/fast/ copies such slices; core/attention/ takes the row of each pair, as "
-            "the "
-            "formula does. With q the identity and k_r the transposed table, "
-            "q \u00b7 k_r\u1d40 is the table itself.");
+            "Look at one row: the columns taken are neighbours, in falling order. No index table is needed; the row "
+            "is a slice, read backwards. core/fast/ copies such slices; core/attention/ takes the row of each pair, "
+            "as the formula does. To test core/ with these products, let q be the identity and k_r their transpose: "
+            "then q \u00b7 k_r\u1d40 are the products.");
         const Matrix<double> slice = table.row(3).segment(4, 7).reverse();
         lesson.prove("row 3 is columns 4 \u2026 10 of the table, backwards; largest difference",
                      (picked.row(3) - slice).cwiseAbs().maxCoeff(), 0);

@@ -57,15 +57,16 @@ int main(int argc, char** argv) {
             return explain_cell<double>(head, buckets, P2cIndex::official_ij, 3, i, j);
         };
         const CellExplanation<double> near = cell(1, 0), far = cell(1, 4);
-        lesson.table("\"deep learning is so deep .\": the query \"learning\" meets \"deep\" twice, near and far.",
-                     {{"pair", "i \u2212 j", "c2c", "c2p", "p2c", "score", "probability"},
-                      row_of("learning \u2192 first deep", near),
-                      row_of("learning \u2192 second deep", far)});
+        lesson.table(
+            "\"deep learning is so deep .\": the query \"learning\" meets \"deep\" twice, near and far (d = 2).",
+            {{"pair", "i \u2212 j", "c2c", "c2p", "p2c", "score", "probability"},
+             row_of("learning \u2192 first deep", near),
+             row_of("learning \u2192 second deep", far)});
         lesson.prove_equal("c2c of the near one minus c2c of the far one: content cannot tell",
                            near.c2c.value - far.c2c.value, 0);
         lesson.prove_equal("c2p of the near one minus c2p of the far one", near.c2p.value - far.c2p.value, 10);
         lesson.prove_equal("p2c of the near one minus p2c of the far one", near.p2c.value - far.p2c.value, 2);
-        lesson.prove("probability of the far \"deep\" over that of the near one: e to the difference of scores",
+        lesson.prove("p(far) / p(near) minus e to the difference of the scores",
                      far.probability / near.probability - std::exp(far.score - near.score), 1e-15);
 
         // The golden vector of the specification, small enough to check on paper.

@@ -54,8 +54,7 @@ int main(int argc, char** argv) {
             "                                  + P_i|j · H_j    p2c\n"
             "                                  + P_i|j · P_j|i  p2p, position to position\n"
             "Below is one head of the built-in model tiny-v3 and two sentences, six tokens each with [CLS] and [SEP], "
-            "which the model puts before and after every text. "
-            "Row i is the query, column j the key; digits are ninths of the largest number:");
+            "which the model puts before and after every text. Row i is the query, column j the key:");
         const Checkpoint checkpoint = open_checkpoint(resolve_model("tiny-v3"));
         const auto tokenizer = open_tokenizer(checkpoint.folder);
         const Deberta<double> model = open_deberta<double>(checkpoint);

@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
                             stage.name == "embeddings.output" ? "norm(word)" : stage.formula});
         lesson.table("in the order in which the model computes:", rows);
         const std::vector<std::string> names = trace.names();
-        lesson.prove_equal("stages that the conformance kit sorts like this",
+        lesson.prove_equal("stages that stand in the same order in the conformance kit",
                            double(std::is_sorted_until(names.begin(), names.end(), stage_comes_before) - names.begin()),
                            static_cast<double>(names.size()));
 
@@ -127,11 +127,9 @@ int main(int argc, char** argv) {
 
         lesson.say(
             "A norm gives each token mean 0 and variance 1 (plus a tiny ε under the root), then a learned γ and β. "
-            "Here "
-            "each follows a residual, the sum with what came in: post-norm. Take γ and β of the last one off "
-            "the output y, and mean 0, variance 1 are back. qcqced123's DeBERTa chose pre-norm, x + f(norm(x)), and "
-            "says so; "
-            "there the last step is a sum:");
+            "Here each follows a residual, the sum with what came in: post-norm. Take γ and β of the last one off the "
+            "output y, and mean 0, variance 1 are back. qcqced123's DeBERTa chose pre-norm, x + f(norm(x)), and says "
+            "so; there the last step is a sum:");
         Tensor<double> normed = x;
         normed.rows() = layer_norm<double>(x.rows(), inner, eps);
         block.order = NormOrder::pre;
@@ -151,7 +149,7 @@ int main(int argc, char** argv) {
                               off(review).minCoeff() / allowed, 1000);
         lesson.correct("qcqced123, DeBERTa", "layer_norm_eps = 0.02", "layer_norm_eps = 1e-7");
         const Matrix<double> blurred = moments(layer_norm<double>(summed, last, 0.02), last);
-        lesson.prove_at_least("times farther from 1; 0.02 is 2e5 times 1e-7, half asked",
+        lesson.prove_at_least("ε = 0.02: the variance is so many times farther from 1; ε is 2e5 times larger",
                               off(blurred).maxCoeff() / off(official).maxCoeff(), 1e5);
 
         lesson.ask("How many numbers does stage c2p hold for 2 texts, 6 heads and 10 tokens each?",

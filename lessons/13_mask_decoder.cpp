@@ -136,9 +136,9 @@ int main(int argc, char** argv) {
         double hidden = 0;
         for (Index i = 0; i < input.length(); ++i) hidden += buckets.row(i, 0) - buckets.span() != i;
         lesson.say(
-            "The same five words for each blank, and only near ties are exchanged: store is a word for the first blank "
-            "alone, with and without I. This model tells the blanks apart by distances, not by their nearest words: "
-            "the distance to [CLS], which is token 0, is the position itself:");
+            "Each blank keeps its own five words with and without I; only words of nearly equal probability change "
+            "places. store is a word for the first blank alone. This model tells the blanks apart by distances, not "
+            "by their nearest words: the distance to [CLS], which is token 0, is the position itself:");
         lesson.prove_equal("tokens whose distance to [CLS] is not their position", hidden, 0);
         const Matrix<double> last_layer = logits(run(model, input, MaskDecoder::none, 1));
         lesson.say(

@@ -115,7 +115,8 @@ int main(int argc, char** argv) {
             lesson.number("equal answers", 2 * entropy, "%.3f") + ", the noise " +
             lesson.number("noise", symmetric(tape.logits0.row(0), tape.logits_clean.row(0)), "%.3f") +
             ", noise and step " + lesson.number("step", tape.loss, "%.3f") +
-            ". But its gradient with the weights held, p' \u2212 p, is 0 where the answers agree:");
+            ". But its gradient, where the probabilities in front of the logs are held constant, is p' \u2212 p: 0 "
+            "where the answers agree:");
         lesson.prove("that loss for logits (1, 2, 0) and (0.5, 1.5, 1), minus 2.178335", symmetric(s, t) - 2.178335,
                      5e-7);
         lesson.say(

@@ -54,9 +54,8 @@ int main(int argc, char** argv) {
     return lesson.run(argc, argv, [&] {
         lesson.say(
             "The d channels of a head are taken in pairs: 0 and 1, 2 and 3, and so on.  Pair t rotates by its own "
-            "angle "
-            "θ_t = 10000^(−2t/d) a step.  After 2π/θ_t positions, its wavelength, it looks the same again.  (qcqced123 "
-            "calls θ periodic; θ_t only falls with t, and it is cos mθ_t that repeats.)  d = 8:");
+            "angle θ_t = 10000^(−2t/d) a step.  After 2π/θ_t positions, its wavelength, it looks the same again.  "
+            "(qcqced123 calls θ periodic; θ_t only falls with t, and it is cos mθ_t that repeats.)  d = 8:");
         const Index d = 8;
         const std::vector<double> theta = inverse_frequencies(d);
         std::vector<std::vector<std::string>> waves = {{"pair t", "channels", "θ_t", "wavelength", "angle at m = 3"}};
@@ -103,9 +102,8 @@ int main(int argc, char** argv) {
         lesson.prove_equal("numbers of the matrix for one of the table: d", all / kept, static_cast<double>(wide));
 
         lesson.say(
-            "The appendix of qcqced123's review writes the partners as a column.  Its last two lines are misprinted.  "
-            "They "
-            "belong to the slowest pair, so a test with a few words sees almost nothing:");
+            "The appendix of qcqced123's review writes the partners as a column, x_1 to x_d.  Its last two lines are "
+            "misprinted.  They belong to the slowest pair, so a test with a few words sees almost nothing:");
         lesson.correct("qcqced123, appendix", "…, −x_{d−1}, x_d", "…, −x_d, x_{d−1}");
         const RowVector<double> small{{1, 2, 1, 2, 1, 2, 1, 2}};
         std::vector<std::vector<std::string>> lengths = {{"position m", "before", "right", "as printed"}};

@@ -83,7 +83,8 @@ int main(int argc, char** argv) {
         const std::vector<double> theta = inverse_frequencies(d);
         lesson.say(
             "Read a pair of channels as one complex number, a point of the plane.  Pair t of q times pair t of k "
-            "(mirrored) is such a number, h_t.  At a distance of r words the score is the real part of\n"
+            "(mirrored) is such a number, h_t.  At r = m − n, the position of q minus that of k, the score is the real "
+            "part of\n"
             "  h_0 e^(i r θ_0) + h_1 e^(i r θ_1) + …\n"
             "where e^(iα) is an arrow of length 1 at the angle α.  Lay the first j arrows end to end, and S_j is where "
             "they end.  The sum can be rewritten with steps of h and ends S_j (Abel; after the last pair h is 0):\n"

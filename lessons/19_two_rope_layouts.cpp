@@ -1,6 +1,6 @@
 // Lesson 19: Two RoPE layouts
 //
-// Question: Two programs pair other channels and call it RoPE. Why does a port with the wrong one pass its tests?
+// Question: Two RoPE programs pair channels differently. Why does a port with the wrong one pass its tests?
 // Before: 17. Minutes: 10. Page: rope.
 // Show: rope.layout=half-split
 #include <cmath>
@@ -73,14 +73,13 @@ std::string verdict(bool passes) { return passes ? "passes" : "FAILS"; }
 int main(int argc, char** argv) {
     lesson::Lesson lesson(
         "19", "Two RoPE layouts",
-        "Two programs pair other channels and call it RoPE. Why does a port with the wrong one pass its tests?");
+        "Two RoPE programs pair channels differently. Why does a port with the wrong one pass its tests?");
     return lesson.run(argc, argv, [&] {
         const Index d = 8, tokens = 5;
         lesson.say(
-            "RoFormer, GPT-J and Meta's own Llama rotate neighbours together: channels 0 and 1, 2 and 3 (interleaved). "
-            " "
-            "GPT-NeoX pairs the channels t and t + d/2 (half split), and so does Llama at Hugging Face, whose "
-            "conversion moves the rows of the weights.  Both are rotations.  One row at position 1:");
+            "RoFormer, GPT-J and Meta's own Llama rotate neighbours together: channels 0 and 1, 2 and 3 "
+            "(interleaved).  GPT-NeoX pairs the channels t and t + d/2 (half split), and so does Llama at Hugging "
+            "Face, whose conversion moves the rows of the weights.  Both are rotations.  One row at position 1:");
         Matrix<double> ramp(3, d);
         for (Index c = 0; c < d; ++c) ramp(0, c) = static_cast<double>(c + 1);
         ramp.row(1) = rotation(kInterleaved)(ramp.row(0), 1);
@@ -110,7 +109,7 @@ int main(int argc, char** argv) {
         const double size = q.rowwise().norm().maxCoeff() * k.rowwise().norm().maxCoeff();
         const double rounding = kEps * (d + 12 + 2 * 104) * size;
         const Matrix<double> in_order = inter(q, 0)(Eigen::all, order);
-        lesson.prove_equal("d = 128: rows that Hugging Face's conversion of Llama moves elsewhere",
+        lesson.prove_equal("d = 128: rows that Hugging Face's conversion of Llama does not move as this order says",
                            rows_moved_otherwise(128), 0);
         lesson.prove_equal("rows moved: rotated queries that are not the right ones in that order, of 40 cells",
                            static_cast<double>((half(q_half, 0).array() != in_order.array()).count()), 0);

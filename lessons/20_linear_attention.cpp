@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
 
         lesson.say(
             "RoPE rotates phi(q) and phi(k) in the numerator only.  The denominator keeps the positive numbers, so "
-            "nothing is divided by zero.  A port may as well rotate first and take phi of the result everywhere:\n"
+            "nothing is divided by zero.  A port might instead rotate first and take phi of the result everywhere:\n"
             "  paper         (R_i phi(q_i))·(R_j phi(k_j)) / Σ phi(q_i)·phi(k_j)\n"
             "  rotate first  phi(R_i q_i)·phi(R_j k_j) / Σ phi(R_i q_i)·phi(R_j k_j)");
         const Index tokens = 5, width = 4;
@@ -130,13 +130,13 @@ int main(int argc, char** argv) {
         const double moved_rounding = 2 * kEps * (width + 12 + 2 * 104) * uncancelled_size(q, k);
         lesson.prove("paper: change of a weight when all words move on by 100",
                      largest(weights_at(q, k, 100, LinearForm::paper) - paper), moved_rounding);
-        lesson.prove_at_least("rotate first: the same change (0.01 again)",
+        lesson.prove_at_least("rotate first: the same change (bound 0.01, as above)",
                               largest(weights_at(q, k, 100, LinearForm::rotated_first) - first), 0.01);
         const auto negative = static_cast<double>((paper.array() < 0).count());
         lesson.say(lesson.number("negative weights, paper", negative) +
                    " of the 25 weights of the paper are negative.  Weights that sum to 1, or weights in which "
-                   "positions enter only as a distance: these forms have one each.  A review "
-                   "(qcqced123) says that the official model uses linear attention; its training script uses softmax.");
+                   "positions enter only as a distance: these forms have one each.  A review (qcqced123) says that "
+                   "the official model uses linear attention; the official training script uses softmax.");
 
         lesson.ask("d = 64.  At T = 4096, how many times fewer multiplications (about)?",
                    with_pairs(4096, d) / without_pairs(4096, d), 1, "2T²d over about 2Td² is T/d = 64.");

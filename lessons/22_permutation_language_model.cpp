@@ -61,9 +61,9 @@ int main(int argc, char** argv) {
     return lesson.run(argc, argv, [&] {
         lesson.say(
             "A language model multiplies chances: p(word 1) \u00b7 p(word 2, knowing word 1) \u00b7 \u2026 Any order "
-            "of "
-            "the words gives such a product. An order z lists positions: z = 2,4,3,1,6,5 predicts word 2 first and "
-            "word 5 last, each from those before it in z.");
+            "of the words gives such a product. An order z lists positions: z = 2,4,3,1,6,5 predicts word 2 first and "
+            "word 5 last, each from those before it in z. The example of NLP 기초 is a proverb, a word without feet "
+            "goes a thousand li: 발 foot, 없는 without, 말 word, 이 (marks the subject), 천리 thousand li, 간다 goes.");
         const std::vector<std::string> words = {"발", "없는", "말", "이", "천리", "간다"};
         std::vector<std::vector<std::string>> rows = {{"order z", "천리 is predicted from", "which is"}};
         for (const auto& [order, name] :

@@ -138,7 +138,7 @@ int main(int argc, char** argv) {
                       {"3,2,1,4", "word 1", "\u22121 \u22122", best(two.probabilities.row(0))}});
         lesson.prove("the content is the same: largest difference of h3 and h2 between both orders",
                      (one.h - two.h).middleRows(1, 2).cwiseAbs().maxCoeff(), 0);
-        lesson.prove_at_least("part of the probability that lies on other words",
+        lesson.prove_at_least("share of the probability that lies on different words for the two",
                               (one.probabilities.row(3) - two.probabilities.row(0)).cwiseAbs().sum() / 2, 0.5);
         const Xlnet<double> blind(config, std::make_shared<WithoutDistances>(files.weights));
         lesson.prove(

@@ -102,7 +102,8 @@ int main(int argc, char** argv) {
             "A text longer than the network is cut into segments, and a word at the cut loses everything before it. "
             "Transformer-XL keeps the rows that entered each layer of the segment before: the memory. Keys and values "
             "are made of memory and segment, queries of the segment only. Positions are distances: with M rows in the "
-            "memory, query i of the segment is M + i \u2212 j away from key j.");
+            "memory, query i of the segment is M + i \u2212 j away from key j. The proverb of lesson 22: 발 foot, 없는 "
+            "without, 말 word, 이 (subject), 천리 thousand li, 간다 goes.");
         const std::vector<std::string> words = {"발", "없는", "말", "이", "천리", "간다"};
         std::vector<std::vector<std::string>> rows = {{"query", "발", "없는", "말", "이", "천리", "간다"}};
         const auto distances = distances_with_memory(3, kSegment);
@@ -114,12 +115,13 @@ int main(int argc, char** argv) {
         lesson.prove_equal("words from 천리 back to 발, by NLP 기초", static_cast<double>(distances[1][0]), 4);
 
         lesson.say(
-            "What is handed on: new_mem = concat(prev_mem, curr_out)[\u2212mem_len:], for every layer, as plain "
-            "numbers. Training sends no gradient into them (stop-gradient), so it never has to keep the work of older "
+            "What is handed on: new_mem = concat(prev_mem, curr)[\u2212mem_len:], as plain numbers, where curr are the "
+            "rows that entered the layer (NLP 기초 writes curr_out). Training sends no gradient into them "
+            "(stop-gradient), so it never has to keep the work of older "
             "segments; the price is that no word is taught to be useful to a later segment. tiny-txl, mem_len = 4:");
         const TransformerXl<float> four = network(4, 4);
         const Trace trace = four.forward({segment(0), segment(3)}, Dialect::reference);
-        std::vector<std::vector<std::string>> cache = {{"after segment", "concat(prev_mem, curr_out)", "new_mem"}};
+        std::vector<std::vector<std::string>> cache = {{"after segment", "concat(prev_mem, curr)", "new_mem"}};
         for (Index s = 0, end = kSegment; s < 2; ++s, end += kSegment)
             cache.push_back({std::to_string(s + 1), joined(words, s * kSegment - 4, end), joined(words, end - 4, end)});
         lesson.table("whose rows they are", cache);
@@ -173,8 +175,9 @@ int main(int argc, char** argv) {
         lesson.prove_at_least("probability that the first word gives to four rows of zeros, layer 0",
                               given_to_zeros(four), 0.9);
         lesson.say(
-            "And its 267735 words stand in clusters, the most frequent first. An adaptive softmax asks for a cluster "
-            "and then for a word of it, p(w) = p(cluster) p(w | cluster); vectors of rare words are narrow:");
+            "And its 267735 words stand in clusters, the most frequent first. One softmax holds the words of "
+            "cluster 0 and an entry for each other cluster; a rarer word has p(w) = p(cluster) p(w | cluster). "
+            "Vectors of rare words are narrow:");
         const TransformerXlConfig words_of = wikitext_103();
         const double frequent = cost_of_cluster(words_of, 0) + 3 * 1024;
         lesson.prove_at_least("multiplications with one table of all words, over those of a word of cluster 0",
@@ -190,8 +193,9 @@ int main(int argc, char** argv) {
         lesson.prove("six words in three clusters: the sum of their probabilities, less 1", sum_of(in_order) - 1,
                      1e-12);
         lesson.say(
-            "The order of the clusters is a trap: in the PyTorch program column \u2212n stands for cluster n, in the "
-            "TensorFlow program and in transformers column n. The sum is 1 either way, so nothing looks wrong.");
+            "The order of the clusters is a trap: cluster n is column \u2212n, counted from the end, in the PyTorch "
+            "program, and column n, counted from the first "
+            "cluster, in the TensorFlow program and in transformers. The sum is 1 either way, so nothing looks wrong.");
         lesson.prove("clusters from the end: the sum, less 1", sum_of(from_the_end) - 1, 1e-12);
         lesson.prove_at_least("and the last word is likelier, times", std::exp(from_the_end[1] - in_order[1]), 3);
 

@@ -86,7 +86,8 @@ int main(int argc, char** argv) {
             "  absolute          E_i \u00b7 E_j   E_i \u00b7 U_j        U_i \u00b7 E_j   U_i \u00b7 U_j\n"
             "  Transformer-XL    E_i \u00b7 E_j   E_i \u00b7 R(i\u2212j)     u \u00b7 E_j     v \u00b7 R(i\u2212j)\n"
             "  DeBERTa           c2c         c2p              p2c         none\n"
-            "(E, U and R go through their W first.) Transformer-XL's four for \"나 어제 학교 갔어\", seeded numbers:");
+            "(E, U and R go through their W first.) Transformer-XL's four for \"나 어제 학교 갔어\" (I, yesterday, "
+            "school, went), seeded numbers:");
         const Mask visible = transformer_xl_mask(4, 0, false, 0);
         const auto shown = [&](const Matrix<double>& term) -> Matrix<double> {
             return term.cwiseProduct(visible.cast<double>()).array() + 0.0;  // no -0
@@ -113,8 +114,10 @@ int main(int argc, char** argv) {
                                    shift_by_index<double>(position_term<double>(here.q, here.v, here.r_k), 4, 3);
         const double two_bound = rounding(kWidth, here.q.cwiseAbs().rowwise() + here.u.cwiseAbs(), here.k) +
                                  rounding(kWidth, here.q.cwiseAbs().rowwise() + here.v.cwiseAbs(), here.r_k);
-        lesson.prove("programs need two products: (q + u) \u00b7 k = a + c, (q + v) \u00b7 r = b + d; difference",
-                     largest(shown(two - sum_of(four))), two_bound);
+        lesson.prove(
+            "programs need two products: (q + u) \u00b7 k = a + c (stage ac), (q + v) \u00b7 r = b + d (stage bd); "
+            "difference",
+            largest(shown(two - sum_of(four))), two_bound);
 
         lesson.say(
             "갔어 looks at 어제, two words back; then five other words are put in front. (The sum is divided by "

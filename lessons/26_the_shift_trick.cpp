@@ -67,12 +67,11 @@ int main(int argc, char** argv) {
     return lesson.run(argc, argv, [&] {
         const Index queries = 3, keys = 6, memory = 3;
         lesson.say(
-            "Memory 발 없는 말, segment 이 천리 간다. q_i is the query of word i of the segment, Q_t = W_kR "
-            "R(5\u2212t): "
-            "column t stands for distance 5 \u2212 t. The query 이 needs the distances 3 2 1 0, 천리 needs 4 3 2 1 0, "
-            "간다 "
-            "5 4 3 2 1 0. One product of all q with all Q has all of these numbers, in the wrong columns. "
-            "No number is moved by itself; all are only read under another shape:");
+            "Memory 발 없는 말, segment 이 천리 간다 (foot without word; subject, thousand li, goes). q_i is the "
+            "query of word i of the segment, Q_t = W_kR R(5\u2212t): column t stands for distance 5 \u2212 t. The "
+            "query 이 needs the distances 3 2 1 0, 천리 needs 4 3 2 1 0, 간다 5 4 3 2 1 0. One product of all q with "
+            "all Q has all of these numbers, in the wrong columns. No number is moved by itself; all are only read "
+            "under another shape:");
         const Matrix<double> raw = named_cells(queries, keys);
         const auto frames = shift_frames<double>(raw);
         Lines names;
@@ -100,8 +99,7 @@ int main(int argc, char** argv) {
 
         lesson.say(
             "The direct way reads column 5 \u2212 (3 + i \u2212 j) for every cell. Both agree wherever a query may "
-            "look. "
-            "What the mask hides is a zero of the padding or a number of the next row that leaked in:");
+            "look. What the mask hides is a zero of the padding or a number of the next row that leaked in:");
         const Matrix<double> direct = shift_by_index<double>(raw, keys, keys - 1);
         lesson.prove_equal("visible cells of 15 in which the trick differs from the direct index",
                            cells_that_differ(shifted, direct, visible), 0);
@@ -123,9 +121,7 @@ int main(int argc, char** argv) {
 
         lesson.say(
             "XLNet looks to both sides, so its R has 6 + 3 = 9 rows, as many as keys and queries, distance 6 \u2212 t "
-            "from 6 to \u22122, and it "
-            "needs no "
-            "padding: read as [9, 3], drop a row, read as [3, 8], take 6 columns.");
+            "from 6 to \u22122, and it needs no padding: read as [9, 3], drop a row, read as [3, 8], take 6 columns.");
         const Matrix<double> raw_xlnet = named_cells(queries, keys + queries);
         const Matrix<double> xlnet = shift_frames_xlnet<double>(raw_xlnet, keys).back().values;
         lesson.say(beside(lines_of(raw_xlnet, keys + queries), lines_of(xlnet, keys + queries), "q times Q, 3 x 9",

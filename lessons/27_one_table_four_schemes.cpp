@@ -125,11 +125,11 @@ int main(int argc, char** argv) {
         head.shaw = rows(9), head.t5 = seeded.gaussians(32, 1);
         lesson.say(
             "dog bites man bites dog: by content alone both dogs give \"man\" the same score. What positions add to "
-            "q_i · k_j in a seeded head of D = d = 8, in ninths of the largest: absolute, 8 learned rows U added to "
-            "the words; DeBERTa, c2p + p2c, k = 4; RoPE, q and k rotated; Transformer-XL, (q_i + v) · r_{i−j} with "
-            "XLNet's rows for both sides.");
+            "q_i · k_j in a seeded head of D = d = 8, each divided by its largest number: absolute, 8 learned rows U "
+            "added to the words; DeBERTa, c2p + p2c, k = 4; RoPE, q and k rotated; Transformer-XL, (q_i + v) · "
+            "r_{i−j} with XLNet's rows for both sides.");
         std::vector<std::pair<std::string, Matrix<double>>> maps;
-        Rows facts = {{"scheme", "left − right", "three words before", "silent query", "4 or 11 away"}};
+        Rows facts = {{"scheme", "left − right", "three words before", "words are 0", "4 or 11 away"}};
         Rows bill = {{"scheme", "parameters", "in a layer", "multiplications", "%", "kB kept"}};
         Matrix<double> fact(kWays, 4);
         double miscounted = 0;
@@ -152,38 +152,40 @@ int main(int argc, char** argv) {
         lesson.heatmaps(maps, {"dog", "bites", "man", "bites", "dog"});
         lesson.say(
             "Four columns, also for Shaw's q_i · a_{j−i} (clipped at 4), T5's learned bias and ALiBi's fixed −m|i − "
-            "j|: "
-            "the score of \"man\" for the left dog minus that for the right one; the largest change when three words "
-            "are "
-            "put in front; what is left for q = 0; the score of the key 4 back minus that of the key 11 back (nan: U "
-            "has "
-            "no such row).");
+            "j|: the score of \"man\" for the left dog minus that for the right one; the largest change when three "
+            "words are put in front; the largest that is left where all words are 0; the score of the key 4 back "
+            "minus that of the key 11 back (nan: U has no such row).");
         lesson.table("Properties", facts);
         lesson.prove_at_least("smallest size of the first four in left − right",
                               fact.col(0).head(4).cwiseAbs().minCoeff(), 0.1);
         lesson.prove_at_least("three words before: largest change, absolute", fact(0, 1), 0.1);
         const double size = head.w_q.norm() * head.w_k.norm() * late.rowwise().squaredNorm().maxCoeff();
-        lesson.prove("the others; 3 · (7 + 4) + 12 roundings", fact.col(1).tail(kWays - 1).maxCoeff(),
-                     45 * size * 0x1p-52);
+        lesson.prove("the same, largest of the six others; at most 3 · (7 + 4) + 12 roundings",
+                     fact.col(1).tail(kWays - 1).maxCoeff(), 45 * size * 0x1p-52);
         lesson.prove_equal("DeBERTa and Shaw, clipped at 4: score of the key 4 back minus that of 11 back",
                            std::abs(fact(kDeberta, 3)) + std::abs(fact(kShaw, 3)), 0);
         lesson.prove_equal("ALiBi: the same, over its slope 1/256", fact(kAlibi, 3) * 256, 11 - 4);
         lesson.say(
-            "The price: parameters; in a layer; multiplications of a layer; numbers of 4 bytes kept:\n"
-            "  absolute  P·D, P rows\n"
-            "  DeBERTa   2k·D + 2D with share_att_key; 4k·D·(D + T); 4k·D\n"
-            "  T-XL      2D; D² a layer; R·D·(D + T); R·D; here R = 2T rows, both sides\n"
-            "  RoPE      4T·D; T·d            Shaw  (2k+1)·d a layer; (2k+1)·T·D; k = 16\n"
-            "  T5, ALiBi 32 or 0 a head; 2T − 1 a head\nIn thousands, multiplications in millions:");
+            "The price, H heads (share_att_key for DeBERTa; k = 16 for Shaw; R = 2T rows, both sides, for T-XL):\n"
+            "            parameters   in a layer   multiplications   numbers kept\n"
+            "  absolute  P·D          0            0                 0\n"
+            "  DeBERTa   2k·D + 2D    0            4k·D·(D + T)      4k·D\n"
+            "  RoPE      0            0            4T·D              T·d\n"
+            "  T-XL      2D           D²           R·D·(D + T)       R·D\n"
+            "  Shaw      0            (2k+1)·d     (2k+1)·T·D        0\n"
+            "  T5        32·H         0            0                 (2T − 1)·H\n"
+            "  ALiBi     0            0            0                 (2T − 1)·H\n"
+            "Numbers below in thousands, multiplications in millions, kB at 4 bytes a number:");
         lesson.table("D = 768, d = 64, T = P = 512, k = 256; % of attention's own 4T·D² + 2T²·D", bill);
         lesson.prove("counts of the head above against the formulas", miscounted, 0);
         const double v3 = parameters("tiny-v3", "encoder.rel_embeddings.weight") +
                           parameters("tiny-v3", "encoder.LayerNorm.weight") +
                           parameters("tiny-v3", "encoder.LayerNorm.bias");
-        const double xl = parameters("tiny-txl", "layers.0.dec_attn.r_net.weight");
         lesson.prove_equal("numbers in the table and the norm of tiny-v3, k = 32", v3,
                            price(kDeberta, 192, 32, 0, 0, 32, 0)[0]);
-        lesson.prove_equal("numbers in a W_{k,R} of tiny-txl, D = 128", xl, price(kXl, 128, 32, 0, 0, 0, 0)[1]);
+        lesson.prove_equal("numbers in a W_{k,R} of tiny-txl, D = 128",
+                           parameters("tiny-txl", "layers.0.dec_attn.r_net.weight"),
+                           price(kXl, 128, 32, 0, 0, 0, 0)[1]);
         // One head of FIRE with L = 4 and 8 random hidden units; numbers of their own, so that nothing above changes.
         lesson::Seeded learned(2023);
         const Matrix<double> in = learned.gaussians(1, 8), shift = learned.gaussians(1, 8),
@@ -193,13 +195,13 @@ int main(int argc, char** argv) {
         lesson.say(
             "Whatever depends on i − j alone treats row 400 like row 4. FIRE (Li et al. 2023) adds f(ψ(i − j) / "
             "ψ(max(L, i))) with ψ(x) = ln(cx + 1) and a small learned network f: beyond row L the first word "
-            "always has ψ/ψ = 1, however long the text, and the same distance has less and less.");
-        lesson.prove_equal("FIRE, L = 4: three words apart, rows 3 and 4", bias(4, 1) - bias(3, 0), 0);
-        lesson.prove_at_least("rows 4 and 11", std::abs(bias(11, 8) - bias(4, 1)), 0.1);
+            "always has ψ/ψ = 1, however long the text, and one distance gets a smaller ratio the later the row.");
+        lesson.prove_equal("FIRE, L = 4: bias of two words three apart, row 4 minus row 3", bias(4, 1) - bias(3, 0), 0);
+        lesson.prove_at_least("the same, rows 11 and 4", std::abs(bias(11, 8) - bias(4, 1)), 0.1);
         lesson.say(
             "Two-sided, Transformer-XL costs what DeBERTa does; to the left alone, as in its paper, half. RoPE, T5 and "
             "ALiBi are almost free. What can be computed for a longer text need not be good there.");
-        lesson.ask("q = 0: in how many of the seven do positions still add something?",
+        lesson.ask("All words are 0: in how many of the seven do positions still add something?",
                    double((fact.col(2).array() > 0).count()), 0,
                    "U, q_r, v and both biases need no query; RoPE and Shaw do.");
         lesson.ask("DeBERTa 3 with T = 128, D = 768, k = 256: how many million multiplications a layer?",

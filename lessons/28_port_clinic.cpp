@@ -78,6 +78,11 @@ Matrix<double> error_of(const Head& head, int mistake) {
     const Matrix<double> e = (dump<float>(head, mistake) - dump<double>(head, 0)).topRows(head.q.rows());
     return (e.array().abs() <= kRounding).select(0, e) / std::max(largest(e), kRounding);
 }
+/// The largest sum of an error just above the diagonal and the one just below it in the same column.
+double sum_around_diagonal(const Matrix<double>& error) {
+    const Index inner = error.rows() - 2;
+    return largest(error.diagonal(1).head(inner) + error.diagonal(-1).tail(inner));
+}
 double wrong(const Matrix<double>& error) { return static_cast<double>((error.array() != 0).count()); }
 
 }  // namespace
@@ -90,9 +95,9 @@ int main(int argc, char** argv) {
         const Head& head = both[0];
         lesson.say(
             "Nine ports of a head in float, one classic mistake each; here are eight. Untransposed: gathered on k · "
-            "q_rᵀ "
-            "without the transpose. Clamp at row 1: row 0 never read. Rows from 1: every row one too early. Five "
-            "words, 2k = 4 rows; errors of the scores in ninths of the largest, 0 where rounding explains them:");
+            "q_rᵀ without the transpose. Clamp at row 1: row 0 never read. Rows from 1: every row one too early. Five "
+            "words, 2k = 4 rows; errors of the scores, each picture divided by its largest; 0 where rounding explains "
+            "them:");
         for (const std::vector<int>& four : {std::vector<int>{1, 4, 9, 12}, {2, 7, 26, 36}}) {
             std::vector<std::pair<std::string, Matrix<double>>> maps;
             for (const int mistake : four) maps.push_back({kCauses.at(mistake), error_of(head, mistake)});
@@ -102,7 +107,14 @@ int main(int argc, char** argv) {
         lesson.table(
             "How to recognise them:",
             {{"port", "look at", "number"},
-             {kCauses.at(1), "wrong on the diagonal", lesson::text_of(wrong(error_of(head, 1).diagonal()))},
+             {kCauses.at(1), "column: cell above the diagonal + below",
+              lesson::text_of(sum_around_diagonal(error_of(head, 1)), "%.2f")},
+             {kCauses.at(4), "row: cell left of the diagonal + right",
+              lesson::text_of(sum_around_diagonal(error_of(head, 4).transpose()), "%.2f")},
+             {kCauses.at(2), "the smaller of these sums",
+              lesson::text_of(
+                  std::min(sum_around_diagonal(error_of(head, 2)), sum_around_diagonal(error_of(head, 2).transpose())),
+                  "%.2f")},
              {kCauses.at(9), "wrong cells, all with j − i ≥ k", lesson::text_of(wrong(error_of(head, 9)))},
              {kCauses.at(12), "wrong in the first column", lesson::text_of(wrong(error_of(head, 12).leftCols(1)))},
              {kCauses.at(7), "wrong on the diagonal", lesson::text_of(wrong(error_of(head, 7).diagonal()))},
@@ -110,14 +122,15 @@ int main(int argc, char** argv) {
              {kCauses.at(36), "sum of a column of P",
               lesson::text_of(dump<float>(head, 36).col(0).tail(5).sum(), "%.4g")}});
         lesson.say(
-            "The pattern suggests a mistake, computing decides. diagnose works out every hypothesis from q, k, k_r, "
-            "q_r in double "
-            "precision and sorts them by their distance from the port:");
+            "The pattern suggests a mistake, computing decides. The function diagnose of this lesson's source works "
+            "out every hypothesis from q, k, k_r, q_r in double precision and sorts them by their distance from the "
+            "port:");
         const auto line = RelativeBuckets::clamped(5, 5, 2);
         Matrix<double> core = content_to_content<double>(head.q, head.k);
         core += content_to_position<double>(head.q, head.k_r, line);
         core += position_to_content<double>(head.k, head.q_r, line);
-        lesson.prove("the loops against core", largest(core / std::sqrt(12) - right.topRows(5)), kRounding * 0x1p-29);
+        lesson.prove("the right scores by the loops of this file against core: difference",
+                     largest(core / std::sqrt(12) - right.topRows(5)), kRounding * 0x1p-29);
         const std::vector<std::vector<Head>> probes = {{probe(1, 2, 28)}, {probe(2, 2, 28)}, {both[1]}, {head}, both};
         std::vector<double> named(5);
         double next = 1e300;
@@ -158,7 +171,9 @@ int main(int argc, char** argv) {
         guess(7, {7, 9, 11, 12}, "The diagonal is wrong too: offset 0 itself reads another row.");
         const auto nearest = diagnose(both, 5)[0];
         lesson.exercise(
-            "Make a mistake of your own in dump, say j − i in both terms (5). What does diagnose name?", [&] {
+            "Give dump in this file a mistake of your own, say j − i in both terms (5 in the catalogue). What does "
+            "diagnose name?",
+            [&] {
                 lesson.say(
                     "No cause: the nearest one, " + kCauses.at(nearest.second) +
                     ", is far outside rounding. j − i in both terms is a hypothesis of its own: put 5 into kCauses, "

@@ -100,8 +100,7 @@ int main(int argc, char** argv) {
                    " with c2c alone. Both learn which words are names. Order begins before the loss tells: at step " +
                    lesson.number("first step with half of the attention", static_cast<double>(half)) +
                    " in layer 0 each [MASK] gives more than half of its attention to the name that it repeats. q of "
-                   "[MASK] times k_r of "
-                   "every distance, c2p / \u221a(3d), in ninths of the largest:");
+                   "[MASK] times k_r of every distance, c2p / \u221a(3d):");
         lesson.heatmaps({{" 8  7  6  5  4  3  2  1  0 \u22121 \u22122 \u22123 \u22124  words to the left", growth}},
                         labels);
         const LayerInside<double> before = *fresh.look(one).uses[0].inside, after = *all.look(one).uses[0].inside;
@@ -122,9 +121,9 @@ int main(int argc, char** argv) {
         const PackedBatch batch = lesson::sentences_of_step(0);
         Parameters<double> way = fresh.gradients(batch, &stages), apart = untied_gradients(fresh, batch);
         lesson.say(
-            "Every step follows the gradient. Three things about it that ports get wrong, in the first step: who was "
-            "not looked up does not move; W_k makes k and k_r and hears from both; the decoder runs layer 1 twice, and "
-            "both passes add:");
+            "Every step follows the gradient. Three things about it that ports get wrong, in the first step: a row of "
+            "the relative table that no pair used has gradient 0; W_k makes both k and k_r, so its gradient is a sum "
+            "of two parts; the decoder runs layer 1 twice, and both passes add:");
         const auto moved = (way.matrix("encoder.rel_embeddings.weight").array() != 0).rowwise().any();
         lesson.prove_equal("rows of 24 with a gradient that is not 0: distances \u22128 \u2026 8",
                            static_cast<double>(moved.count()), 17);
@@ -133,7 +132,8 @@ int main(int argc, char** argv) {
         const Matrix<double> of_places = apart.matrix(kSelf0 + "pos_key_proj.weight");
         lesson.prove("gradient of W_k minus those of a W_k for words and one for distances",
                      largest(tied - of_words - of_places), batch.rows() * kEps * largest(tied));
-        lesson.prove_at_least("length of that for distances over the other", of_places.norm() / of_words.norm(), 0.5);
+        lesson.prove_at_least("length of the part from k_r over the part from k", of_places.norm() / of_words.norm(),
+                              0.5);
         RowVector<double> passes = -way.row(kSelf1 + "value_proj.bias");
         for (const char* pass : {"grad.emd.0.v", "grad.emd.1.v"})
             passes += stages.at(pass).as<double>().rows().colwise().sum();
@@ -141,7 +141,7 @@ int main(int argc, char** argv) {
                      batch.rows() * kEps * largest(way.row(kSelf1 + "value_proj.bias")));
         lesson.say(
             "A miniature: one pattern, either term would do (--answer), and nobody needs I. locus train --ablate asks "
-            "the same of assets/corpus: there, too, only the loss of both terms is a large gap.");
+            "the same of assets/corpus: there, too, only taking both terms away raises the loss much.");
 
         lesson.ask("A blank is one of two names, and their order cannot be told. What is the least mean loss?",
                    std::log(2.0), 0.01, "p for one order is at most 1 \u2212 p for the other, best at \u00bd: ln 2.");

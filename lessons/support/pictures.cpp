@@ -116,6 +116,7 @@ void Lesson::heatmaps(const std::vector<std::pair<std::string, Matrix<double>>>&
         line.erase(line.find_last_not_of(' ') + 1);
         text += line + '\n';
     }
+    text += "  digits: ninths of " + text_of(scale, "%.3g") + "; +0, -0: less than 1/18 of it; 0: exactly 0\n";
     record_->print(Kind::picture, text);
 }
 

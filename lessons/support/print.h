@@ -43,7 +43,8 @@ public:
     void show(const std::string& title, const Matrix<double>& matrix, const char* format, Index group = 1000);
     /// The same with a colour map behind the numbers where there is colour: negative blue, positive red.
     void show_signed(const std::string& title, const Matrix<double>& matrix, const char* format, Index group = 1000);
-    /// Matrices side by side, one sign and one digit a cell (9: the largest of all of them), coloured where possible.
+    /// Matrices side by side, one sign and one digit a cell (9: the largest of all of them, which a line below names),
+    /// coloured where possible.
     /// With `rows`, each row begins with its label.
     void heatmaps(const std::vector<std::pair<std::string, Matrix<double>>>& matrices,
                   const std::vector<std::string>& rows = {});
