@@ -173,19 +173,17 @@ int main(int argc, char** argv) {
             "  RoPE      0            0            4T·D              T·d\n"
             "  T-XL      2D           D²           R·D·(D + T)       R·D\n"
             "  Shaw      0            (2k+1)·d     (2k+1)·T·D        0\n"
-            "  T5        32·H         0            0                 (2T − 1)·H\n"
-            "  ALiBi     0            0            0                 (2T − 1)·H\n"
+            "  T5, ALiBi 32·H, 0      0            0                 (2T − 1)·H\n"
             "Numbers below in thousands, multiplications in millions, kB at 4 bytes a number:");
         lesson.table("D = 768, d = 64, T = P = 512, k = 256; % of attention's own 4T·D² + 2T²·D", bill);
         lesson.prove("counts of the head above against the formulas", miscounted, 0);
         const double v3 = parameters("tiny-v3", "encoder.rel_embeddings.weight") +
                           parameters("tiny-v3", "encoder.LayerNorm.weight") +
                           parameters("tiny-v3", "encoder.LayerNorm.bias");
+        const double xl = parameters("tiny-txl", "layers.0.dec_attn.r_net.weight");
         lesson.prove_equal("numbers in the table and the norm of tiny-v3, k = 32", v3,
                            price(kDeberta, 192, 32, 0, 0, 32, 0)[0]);
-        lesson.prove_equal("numbers in a W_{k,R} of tiny-txl, D = 128",
-                           parameters("tiny-txl", "layers.0.dec_attn.r_net.weight"),
-                           price(kXl, 128, 32, 0, 0, 0, 0)[1]);
+        lesson.prove_equal("numbers in a W_{k,R} of tiny-txl, D = 128", xl, price(kXl, 128, 32, 0, 0, 0, 0)[1]);
         // One head of FIRE with L = 4 and 8 random hidden units; numbers of their own, so that nothing above changes.
         lesson::Seeded learned(2023);
         const Matrix<double> in = learned.gaussians(1, 8), shift = learned.gaussians(1, 8),
