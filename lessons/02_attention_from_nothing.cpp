@@ -145,6 +145,26 @@ int main(int argc, char** argv) {
         lesson.table("size (root of the mean square) of scores, and the mean of the largest weight", rows);
         lesson.prove("mean square of q·k/√d minus 1, in standard errors, worst of three", worst, 5);
 
+        // "muddy" is padding: column 0 is no key, and row 0 is a query that asks nobody.
+        Mask mask = Mask::Ones(3, 3);
+        mask.row(0).setZero(), mask.col(0).setZero();
+        const Matrix<double> all_scores = products_of_rows<double>(q, k) / 2.0;
+        const Matrix<double> hidden = masked_softmax<double>(all_scores, mask);
+        lesson.say(
+            "Texts of a batch are filled up to one length with padding, which no word may look at. A mask gives these "
+            "keys the score \u2212\u221e, so e^s = 0. Were \"muddy\" padding:");
+        lesson.show("weights with the mask, a line each for muddy, river, bank", hidden, "%8.3f");
+        lesson.prove("river and bank: largest difference from the weights of a text of these two",
+                     (hidden.bottomRightCorner(2, 2) - masked_softmax<double>(all_scores.bottomRightCorner(2, 2), {}))
+                         .cwiseAbs()
+                         .maxCoeff(),
+                     0);
+        lesson.say(
+            "The padding's own query sees no key, and its softmax is 0/0: DeBERTa's code makes 0 of it, transformers "
+            "1/T for every key, and a port without care NaN.");
+        lesson.prove("row of muddy in transformers' way, minus 1/3",
+                     masked_softmax<double>(all_scores, mask, MaskedRow::uniform).row(0).sum() / 3 - 1.0 / 3, epsilon);
+
         const Seq2SeqWeights<double> learned = translator();
         const Seq2SeqResult<double> pass = Seq2Seq<double>(learned).forward({0, 1, 2}, {0});
         const Matrix<double>&h = pass.encoder.hidden, &state = pass.steps[0].lstm.hidden;
@@ -161,7 +181,7 @@ int main(int argc, char** argv) {
         lesson.ask("Which score s (divided by √d) do the query \"river\" and the key \"bank\" get?",
                    q.row(1).dot(k.row(bank)) / 2, 0.01, "The sum of four products, divided by 2.");
         Index most = 0;
-        masked_softmax<double>(products_of_rows<double>(q, k) / 2.0, {}).row(0).maxCoeff(&most);
+        masked_softmax<double>(all_scores, {}).row(0).maxCoeff(&most);
         lesson.choose("At which word does \"muddy\" look most?", words, most,
                       "Its query asks for \"look\" alone, and only its own key offers any.");
         lesson.exercise("Add 800 to every score of \"bank\". What happens by hand, and what in core/?", [&] {

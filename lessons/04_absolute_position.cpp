@@ -89,6 +89,16 @@ int main(int argc, char** argv) {
         lesson.prove("rows of P in A and in B: largest difference", (p_a - p_b).cwiseAbs().maxCoeff(), 0);
         lesson.prove_equal("positions where x is the same in A and B: those with the same word", same_x, 4);
 
+        // Numbers of their own, so that nothing below changes.
+        const Matrix<double> types = lesson::Seeded(40).gaussians(2, d);
+        const Matrix<double> with_type = learned_rows<double>(types, {0, 0, 0, 0, 1, 1, 1}) + x_a;
+        double moved = 0;
+        for (Index n = 0; n < 7; ++n) moved += with_type.row(n) != x_a.row(n);
+        lesson.say(
+            "Models that read pairs of texts add a third row, of the token type: 0 for the first text, 1 for the "
+            "second. Of a single text all tokens have type 0, and row 0 is no zero: it is added all the same.");
+        lesson.prove_equal("rows of A that change with types 0 0 0 0 1 1 1", moved, 7);
+
         lesson.say(
             "Does p not spoil the word? Draw directions of words and positions at random. The cosine of two (lesson "
             "1) is 0 for a right angle: then neither says anything about the other.");

@@ -62,7 +62,7 @@ void add_options(cli::Command& program, Options& options) {
     program.option("--layer", options.layer, "layer of the opened model, from 0");
     program.option("--head", options.head, "head of the opened model, from 0");
     program.option("--cell", options.cell, "query and key of the cell: I,J");
-    program.option("--dialect", options.dialect, "reference, official, hf or paper");
+    program.option("--dialect", options.dialect, "official (if absent), hf or paper; reference is official here");
     program
         .option("--report", options.report,
                 "what locus kit check --json or locus check --json printed: its first wrong "
@@ -76,15 +76,17 @@ void add_options(cli::Command& program, Options& options) {
     program.option("--stage", options.stage, "of the page compare: layer.2.p2c").not_empty();
     program
         .option("--mistake", options.mistake,
-                "compare the model with a port that makes this mistake of the catalogue: 7 or 7.2")
+                "compare the model with a port that makes this mistake of the catalogue, or makes it in one of the "
+                "ways that "
+                "locus check --explain lists: 7 or 7.2")
         .not_empty();
     program.option("--theme", options.theme, "dark, light or contrast");
     program
         .option("--set", options.set,
                 "anything else on screen: rope.m=7; given as often as needed, --list-fields names them")
         .one_value_each();
-    program.option("--size", options.size, "of the window or picture in pixels: WxH");
-    program.option("--scale", options.scale, "of everything in it: 0.5 to 4").shows_default();
+    program.option("--size", options.size, "size of the window or picture in pixels: WxH");
+    program.option("--scale", options.scale, "scale of everything drawn: 0.5 to 4").shows_default();
     program.option("--screenshot", options.screenshot, "write the page to this PNG file and exit");
     program
         .option("--export", options.exports,
@@ -92,10 +94,13 @@ void add_options(cli::Command& program, Options& options) {
                 "given as often as needed")
         .one_value_each()
         .not_empty();
-    program.option("--region", options.regions, "what of it: page, screen, layer (numbers), or a matrix such as probs")
+    program
+        .option("--region", options.regions,
+                "with --export, which part: page, screen, layer (numbers), or a matrix such as probs")
         .one_value_each();
-    program.option("--pixels", options.pixels, "of a .png per design pixel: 1, 2 or 4").shows_default();
-    program.flag("--transparent", options.transparent, "no background in a .png or .svg");
+    program.option("--pixels", options.pixels, "with --export FILE.png: pixels for each pixel of the window, 1, 2 or 4")
+        .shows_default();
+    program.flag("--transparent", options.transparent, "with --export: no background in a .png or .svg");
     program
         .option("--script", options.script,
                 "play the actions of this JSON file without a window and exit; --size, --scale and the model win "

@@ -116,10 +116,12 @@ std::string explained(const Mistake& mistake) {
     std::string stages, ways;
     for (const std::string& stem : mistake.stems)
         stages += (stages.empty() ? "" : ", ") + (stem[0] == '/' ? stem.substr(1) : stem);
-    for (const Variant& variant : mistake.variants)
-        if (!variant.how.empty()) ways += (ways.empty() ? "" : "; ") + variant.how;
+    for (std::size_t way = 0; way < mistake.variants.size(); ++way)
+        if (const std::string& how = mistake.variants[way].how; !how.empty())
+            ways +=
+                (ways.empty() ? "" : "; ") + std::to_string(mistake.number) + "." + std::to_string(way + 1) + " " + how;
     line("first wrong    ", stages);
-    line("ways           ", ways);
+    line("made as        ", ways);
     line("it happened    ", mistake.evidence);
     if (!mistake.lesson.empty()) line("read           locus lesson ", std::to_string(std::stoi(mistake.lesson)));
     return text;

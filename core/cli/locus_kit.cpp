@@ -91,7 +91,10 @@ int run_check(const cli::Command& program, const Arguments& arguments) {
 }
 
 void add_mistake(cli::Command& command, MistakeRequest& request) {
-    command.option("mistake", request.mistake, "its number in the catalogue, or one of its ways: 7 or 7.2").not_empty();
+    command
+        .option("mistake", request.mistake,
+                "its number in the catalogue, or a way of making it that locus check --explain lists: 7 or 7.2")
+        .not_empty();
     command.option("--model", request.input.model, "model folder, or the name of a built-in one")
         .not_empty()
         .required();
@@ -140,7 +143,9 @@ int main(int argc, char** argv) {
         .option("--for", arguments.model,
                 "a model folder, or the name of a built-in one: cases of its real sizes, of its first two layers")
         .not_empty();
-    exporting.option("--dialect", arguments.dialect, "with --for: whose conventions: hf (if absent), official, ...")
+    exporting
+        .option("--dialect", arguments.dialect,
+                "with --for: whose conventions: hf (if absent), official, paper or reference")
         .not_empty();
     cli::Command checking =
         program.command("check", "finds the first wrong stage of every case, and the mistake behind it");
@@ -156,7 +161,8 @@ int main(int argc, char** argv) {
         .option("--dialect", arguments.dialect,
                 "what the port follows: hf, official, paper or reference; as recorded if absent")
         .not_empty();
-    checking.option("--waivers", arguments.waivers, "JSON list of {id, stage, reason, expires}").not_empty();
+    checking.option("--waivers", arguments.waivers, "a JSON file: a list of {id, stage, reason, expires: YYYY-MM-DD}")
+        .not_empty();
     checking.option("--junit", arguments.junit, "also write this JUnit file").not_empty();
     checking.option("--html", arguments.html, "also write this page").not_empty();
     checking.flag("--json", arguments.json, "print JSON");
@@ -164,7 +170,9 @@ int main(int argc, char** argv) {
         program.command("rehearse", "writes the dumps of a port that has everything right but one mistake");
     rehearsing.option("kit", arguments.kit, "what locus kit export wrote").required().not_empty();
     rehearsing.option("dumps", arguments.dumps, "a new or empty folder").required().not_empty();
-    rehearsing.option("--mistake", arguments.mistake, "its number in the catalogue, or one of its ways: 7 or 7.2")
+    rehearsing
+        .option("--mistake", arguments.mistake,
+                "its number in the catalogue, or a way of making it that locus check --explain lists: 7 or 7.2")
         .required()
         .not_empty();
     MistakeRequest mistake;

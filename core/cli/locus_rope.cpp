@@ -74,7 +74,7 @@ std::string as_csv(const Curves& curves) {
 }
 
 std::string as_tables(const Options& options, const Curves& curves) {
-    std::vector<std::vector<std::string>> planes = {{"plane", "theta", "tokens per turn"}};
+    std::vector<std::vector<std::string>> planes = {{"pair", "theta", "wavelength, tokens"}};
     for (std::size_t t = 0; t < curves.wavelength.size(); ++t)
         planes.push_back(
             {std::to_string(t), format_number(curves.frequencies.theta[t]), format_number(curves.wavelength[t])});
@@ -83,8 +83,8 @@ std::string as_tables(const Options& options, const Curves& curves) {
         if (r < curves.bound.size())
             distances.push_back({std::to_string(r), format_number(curves.bound[r]), format_number(curves.ones[r])});
     return "d " + std::to_string(options.width) + ", base " + format_number(options.base) + ", scaling " +
-           options.scaling + ", sine and cosine times " + format_number(curves.frequencies.attention_factor) + "\n\n" +
-           text_table(planes, {true, true, true}) + "\n" + text_table(distances, {true, true, true});
+           options.scaling + ", attention factor of yarn " + format_number(curves.frequencies.attention_factor) +
+           "\n\n" + text_table(planes, {true, true, true}) + "\n" + text_table(distances, {true, true, true});
 }
 
 }  // namespace
@@ -101,7 +101,11 @@ int main(int argc, char** argv) {
     Options options;
     program.option("--d", options.width, "head width, an even number").shows_default();
     program.option("--base", options.base, "base of the angles").shows_default();
-    program.option("--scaling", options.scaling, "none, linear,S, ntk,S, dynamic,S,LENGTH or yarn,S,LENGTH")
+    program
+        .option("--scaling", options.scaling,
+                "none, linear,S, ntk,S, dynamic,S,LENGTH or yarn,S,LENGTH; S: how many times longer the text may be, "
+                "LENGTH: "
+                "tokens in training")
         .shows_default();
     program.option("--length", options.length, "tokens of the text; only dynamic looks at it").within(0, 100000000);
     program.option("--distances", options.distances, "how many distances, from 0").within(1, 1000000).shows_default();

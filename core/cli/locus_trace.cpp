@@ -53,12 +53,6 @@ Summary summarise(const Stage& stage) {
     return summary;
 }
 
-std::string join(const std::vector<std::string>& words, const char* separator) {
-    std::string joined;
-    for (const std::string& word : words) joined += (joined.empty() ? "" : separator) + word;
-    return joined;
-}
-
 Json as_json(const Trace& trace, const Options& options) {
     Json stages = Json::array();
     for (const Stage& stage : trace.stages()) {
@@ -122,9 +116,9 @@ IndexTensor labels_of_answers(const ModelInput& input, const std::vector<std::st
                 "--answer is the word for a [MASK], found none in --text and no " +
                     (tokenizer.mask_id() ? "id " + std::to_string(*tokenizer.mask_id()) : std::string("such id")) +
                     " in --tokens");
-    LOCUS_CHECK(static_cast<Index>(answers.size()) == places, std::to_string(answers.size()) + " answers for " +
-                                                                  std::to_string(places) +
-                                                                  " places of [MASK], expected one for each");
+    LOCUS_CHECK(static_cast<Index>(answers.size()) == places, "--answer is given " + std::to_string(answers.size()) +
+                                                                  " times for " + std::to_string(places) +
+                                                                  " places of [MASK], expected once for each");
     IndexTensor labels(input.tokens.shape());
     for (Index n = 0; n < places; ++n) {
         const std::string& answer = answers[static_cast<std::size_t>(n)];
@@ -176,8 +170,7 @@ Result forward(const cli::Command& program, const Options& options) {
     const PreparedInput prepared = prepare_input(options.request, checkpoint.folder, model->family(),
                                                  model->input_names(), token_types_for(checkpoint, model->family()));
     if (!prepared.ignored.empty())
-        cli::say(program,
-                 options.request.input_file + ": not used by this family: " + printable(join(prepared.ignored, ", ")));
+        cli::say(program, about_ignored(prepared, options.request.input_file, model->input_names()));
     if (options.request.segment > 0) check_memory(*model, prepared.segments, parse_dialect(options.dialect));
     const StageFilter wanted = options.stages.empty() ? StageFilter() : StageFilter(options.stages);
     try {
@@ -296,16 +289,19 @@ int main(int argc, char** argv) {
     program
         .option("--labels", options.request.labels,
                 "for --tokens: original ids of masked tokens, 0 elsewhere: 0,56,0; transfo-xl, xlnet: the id that each "
-                "token predicts, 0 too")
+                "token predicts, where 0 is an id too")
         .not_empty();
     program.flag(
         "--gradients", options.gradients,
-        "deberta: the backward pass instead, grad.<stage> and grad.<parameter> of the masked words' mean loss");
+        "deberta: the backward pass instead, grad.<stage> and grad.<parameter> of the masked words' mean loss; needs "
+        "--answer or --labels");
     program.option("--answer", options.answers, "with --gradients: the word for each [MASK], in order")
         .one_value_each();
     program
-        .option("--input", options.request.input_file,
-                "a safetensors file: tokens, mask, ..., or tokens.0, tokens.1, ...")
+        .option(
+            "--input", options.request.input_file,
+            "a safetensors file with tokens [B,T] and, where wanted, mask (1 = visible), token_types, labels; xlnet: "
+            "perm_mask, target_mapping; tokens.0, tokens.1, ... are segments")
         .not_empty();
     program
         .option("--segment", options.request.segment,

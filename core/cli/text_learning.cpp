@@ -125,7 +125,7 @@ int print_order(const OrderOptions& options) {
         content.push_back(row_of(content_sees));
         query.push_back(row_of(query_sees));
     }
-    for (const Index target : order) sentences.push_back(describe_prediction(order, target, words));
+    for (const Index target : order) sentences.push_back(describe_prediction(order, target, words, options.memory));
     if (options.json) {
         print({{"order", order}, {"content", content}, {"query", query}, {"sentences", sentences}});
         return 0;

@@ -65,7 +65,8 @@ void add_train_options(Command& program, TrainRequest& request) {
     program.option("--objective", request.objective, "mlm: masked words; rtd: replaced tokens")
         .one_of({"mlm", "rtd"})
         .shows_default();
-    program.flag("--sift", request.sift, "mlm: hold the words still under a push of the embeddings (SiFT)");
+    program.flag("--sift", request.sift,
+                 "mlm: also learn to predict the same when noise is added to the embeddings (SiFT)");
     program
         .option("--config", request.config,
                 "config.json of the model's shape, whose vocab_size is not read; a small one if absent")

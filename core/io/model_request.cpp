@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "core/io/input_file.h"
 #include "core/io/safetensors.h"
 
 namespace locus {
@@ -279,6 +280,18 @@ std::vector<ModelInput> cut_segments(const ModelInput& input, Index length) {
         segments.push_back(std::move(segment));
     }
     return segments;
+}
+
+std::string about_ignored(const PreparedInput& prepared, const std::string& file,
+                          const std::vector<std::string>& input_names) {
+    const auto joined = [](const std::vector<std::string>& words) {
+        std::string text;
+        for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+        return text;
+    };
+    if (prepared.ignored.empty()) return "";
+    return file + ": not used by this family: " + printable(joined(prepared.ignored)) + "; it reads " +
+           joined(input_names);
 }
 
 PreparedInput prepare_input(const ModelRequest& request, const std::filesystem::path& folder, Family family,

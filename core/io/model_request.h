@@ -56,6 +56,10 @@ ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer
 PreparedInput prepare_input(const ModelRequest& request, const std::filesystem::path& folder, Family family,
                             const std::vector<std::string>& input_names, TokenTypes types = TokenTypes::of_pairs);
 
+/// "FILE: not used by this family: attention_mask; it reads tokens, mask, ..."; empty where everything is used.
+std::string about_ignored(const PreparedInput& prepared, const std::string& file,
+                          const std::vector<std::string>& input_names);
+
 /// Cuts one sample, with its labels, token types and places of [MASK], into segments of `length` tokens; a memory goes
 /// to the first.
 /// Throws Error(usage) for a batch, or targets, or a mask, or labels that are not one per token.

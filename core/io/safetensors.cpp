@@ -130,7 +130,8 @@ TensorFile open_safetensors(const std::filesystem::path& path) {
     const std::size_t rest = file->size() - sizeof header_size;
     if (header_size > rest)
         throw_unreadable(path, "says its header has " + std::to_string(header_size) + " bytes, but only " +
-                                   std::to_string(rest) + " follow");
+                                   std::to_string(rest) +
+                                   " follow, expected a safetensors file: 8 bytes of length, JSON, values");
     if (header_size > kMostHeader)
         throw_unreadable(path, "says its header has " + std::to_string(header_size) + " bytes, expected at most " +
                                    std::to_string(kMostHeader));

@@ -70,8 +70,8 @@ Pass compute(const ModelRequest& request, bool cut, const std::string& stages, D
     pass.trace = model->forward(prepared.segments, dialect, stages.empty() ? StageFilter() : StageFilter(stages));
     pass.family = to_string(model->family());
     pass.warnings = model->warnings();
-    for (const std::string& name : prepared.ignored)
-        pass.warnings.push_back(request.input_file + ": not used by this family: " + name);
+    if (!prepared.ignored.empty())
+        pass.warnings.push_back(about_ignored(prepared, request.input_file, model->input_names()));
     pass.inputs = inputs_as_json(prepared.segments);
     describe_input(pass, prepared.segments, tokenizer_if_any(checkpoint.folder).get());
     return pass;

@@ -57,7 +57,7 @@ TEST_CASE("cli gradients: what does not fit together is refused by one sentence"
         CHECK_THAT(outcome.err, Contains(sentence));
     };
     refused({"--answer", "paris"}, 2, "--answer goes with --gradients");
-    refused({"--gradients"}, 2, "0 answers for 1 places of [MASK]");
+    refused({"--gradients"}, 2, "--answer is given 0 times for 1 places of [MASK]");
     refused({"--gradients", "--answer", "paris", "--answer", "rome"}, 2, "2 answers for 1 places");
     refused({"--gradients", "--answer", "unbelievableness"}, 2, "6 pieces of the vocabulary, expected one");
     refused({"--gradients", "--answer", "paris", "--device", "cuda"}, 2, "expected --device cpu");

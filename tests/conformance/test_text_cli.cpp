@@ -208,7 +208,7 @@ TEST_CASE("text: vectors learnt here can be read by wmd", "[cli][text]") {
 TEST_CASE("text: an order of prediction as rows of ones and in words", "[cli][text]") {
     const Outcome outcome = text({"order", "3,2,4,1", "--sentence", "나 어제 학교 갔어"});
     CHECK_THAT(outcome.out, Contains("나    1111     0111") && Contains("어제  0110     0010") &&
-                                Contains("word 4 is predicted from memory, 3 (학교), 2 (어제)"));
+                                Contains("word 4 is predicted from 3 (학교), 2 (어제)"));
     CHECK(json_of({"order", "2,1", "--memory", "1"})["query"] == Json({{1, 0, 1}, {1, 0, 0}}));
 }
 

@@ -154,9 +154,11 @@ void add_orders(std::vector<CaseContent>& cases) {
     for (const std::vector<Index>& order : orders) {
         std::string name = "order_";
         for (const Index token : order) name += std::to_string(token);
-        cases.push_back(index_case(name, Family::xlnet,
-                                   "Who sees whom when the tokens are predicted in this order; an order is not a rank.",
-                                   {{"kind", "permutation"}, {"order", order}}));
+        cases.push_back(index_case(
+            name, Family::xlnet,
+            "Who sees whom when the tokens are predicted in this order; an order is not a rank. 1 = hidden, as in "
+            "perm_mask of XLNet and the opposite of mask.",
+            {{"kind", "permutation"}, {"order", order}}));
     }
 }
 

@@ -70,12 +70,13 @@ const std::vector<Mistake>& catalogue() {
 }
 
 const Mistake& mistake_of(int number) {
-    std::string known;
+    int last = 0;
     for (const Mistake& mistake : catalogue()) {
         if (mistake.number == number) return mistake;
-        known += (known.empty() ? "" : ", ") + std::to_string(mistake.number);
+        last = std::max(last, mistake.number);
     }
-    throw Error(Fault::usage, "mistake " + std::to_string(number) + " is not in the catalogue; it holds " + known);
+    throw Error(Fault::usage, "mistake " + std::to_string(number) + " is not in the catalogue, expected 1 to " +
+                                  std::to_string(last) + "; locus check --catalogue lists them");
 }
 
 std::string catalogue_json() {

@@ -72,7 +72,7 @@ Mistake mistake() {
             .symptom = "gradients of position keys and queries are too small; texts longer than the span train worst",
             .betrays = "the rows of grad.k_r sum to sum_ij dS_ij q_i",
             .evidence = "pytorch/pytorch #1631; apache/mxnet #9172; PaddlePaddle/Paddle #17952",
-            .lesson = "09",
+            .lesson = "29",
             .families = {Family::deberta},
             .stems = {"grad.k_r", "grad.q_r", "grad.k", "grad.q"},
             .variants = gather_backward_overwrites()};
@@ -154,7 +154,7 @@ Mistake mistake() {
             .symptom = "finite differences fail for the relative table alone",
             .betrays = "rows that no pair reads have gradient 0; the gradient of a batch is the sum of its samples'",
             .evidence = "",
-            .lesson = "09",
+            .lesson = "29",
             .families = {Family::deberta, Family::transformer_xl},
             .stems = {"grad.q_r", "grad.k_r", "grad.k", "grad.q", "grad.r_k", "grad.bias.u", "grad.bias.v"},
             .variants = gradient_of_the_table()};

@@ -173,7 +173,7 @@ Mistake mistake() {
             .symptom = "the gradient of the word table is too small; all others are right",
             .betrays = "what is missing is (softmax(logits) - onehot)^T transform / N, or what lookups add",
             .evidence = "paiml/entrenar #314; NVIDIA/TransformerEngine #3437",
-            .lesson = "13",
+            .lesson = "29",
             .families = {Family::deberta},
             .stems = {"/grad.deberta.embeddings.word_embeddings.weight", "/grad.embeddings.word_embeddings.weight"},
             .variants = {{"only what its lookups add", share(true)}, {"only what the output adds", share(false)}}};

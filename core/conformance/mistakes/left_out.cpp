@@ -32,7 +32,7 @@ Mistake mistake() {
             .symptom = "no token knows what comes after it, or all of them do",
             .betrays = "probs[i,j] == 0 for j > i; in a decoder they are not",
             .evidence = "",
-            .lesson = "02",
+            .lesson = "03",
             .families = {Family::deberta, Family::roformer},
             .stems = {"probs"},
             .variants = {{"a causal mask in an encoder", {probs_by(rule)}},

@@ -241,7 +241,7 @@ Mistake mistake() {
             .symptom = "gradients are biased, and training still moves",
             .betrays = "a row of grad.scores sums to 0; probs (dP - sum_j probs dP) is what it must be",
             .evidence = "aws-neuron/nki-samples #81; ooples/AiDotNet #1701",
-            .lesson = "02",
+            .lesson = "29",
             .families = {Family::deberta, Family::roformer, Family::transformer_xl},
             .stems = {"grad.probs", "grad.scores"},
             .variants = {{"probs dP, without the sum over the row", {without_sum()}},

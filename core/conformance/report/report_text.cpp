@@ -50,7 +50,7 @@ std::string named(const Diagnosis& diagnosis) {
     if (diagnosis.in_whole_pass)
         text += "\n  made from the tokens on, wherever it can be made, it gives every stage that is reported";
     if (diagnosis.pattern.starts_with("every value is")) text += "\n  " + diagnosis.pattern;
-    text += "\n  what it leaves: " + format_number(diagnosis.named->residual) +
+    text += "\n  put into our formula, the difference that remains is " + format_number(diagnosis.named->residual) +
             " of the largest value, rounding allows " + format_number(diagnosis.named->allowed);
     if (diagnosis.runner_up)
         text += "; next best: " +

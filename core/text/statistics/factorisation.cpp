@@ -113,15 +113,17 @@ std::vector<Index> seen_by(const std::vector<Index>& order, Index target) {
     return {order.begin(), place};
 }
 
-std::string describe_prediction(const std::vector<Index>& order, Index target, const Document& sentence) {
+std::string describe_prediction(const std::vector<Index>& order, Index target, const Document& sentence, Index memory) {
     LOCUS_CHECK(sentence.size() == order.size(), "describe_prediction: a sentence of " +
                                                      std::to_string(sentence.size()) + " words for an order of " +
                                                      std::to_string(order.size()));
-    std::string text = "word " + std::to_string(target) + " is predicted from memory";
     const std::vector<Index> seen = seen_by(order, target);
+    std::string known = memory > 0 ? "memory" : "";
     for (const Index position : seen)
-        text += ", " + std::to_string(position) + " (" + sentence[static_cast<std::size_t>(position - 1)] + ")";
-    return seen.empty() ? text + " alone" : text;
+        known += (known.empty() ? "" : ", ") + std::to_string(position) + " (" +
+                 sentence[static_cast<std::size_t>(position - 1)] + ")";
+    if (seen.empty()) known = memory > 0 ? "memory alone" : "nothing";
+    return "word " + std::to_string(target) + " is predicted from " + known;
 }
 
 std::vector<std::vector<Index>> distances_with_memory(Index memory, Index length) {

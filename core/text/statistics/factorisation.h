@@ -54,10 +54,11 @@ void check_order(const std::vector<Index>& order);
 /// Throws Error(usage) if the target is not in the order.
 std::vector<Index> seen_by(const std::vector<Index>& order, Index target);
 
-/// "word 4 is predicted from memory, 3 (학교), 2 (어제)"; "... from memory alone" for the first.  The target's own word
-/// is not named: only where it stands is known.
-/// Throws Error(usage) if the sentence has another length than the order.
-std::string describe_prediction(const std::vector<Index>& order, Index target, const Document& sentence);
+/// "word 4 is predicted from 3 (학교), 2 (어제)"; "... from nothing" for the first.  With `memory`, words of the
+/// segment before, "... from memory, 3 (학교)" and "... from memory alone".  The target's own word is not named: only
+/// where it stands is known. Throws Error(usage) if the sentence has another length than the order.
+std::string describe_prediction(const std::vector<Index>& order, Index target, const Document& sentence,
+                                Index memory = 0);
 
 /// How far back each visible word of the memory and the current segment lies, Transformer-XL (Dai et al. 2019): row i
 /// holds memory + i - j for j = 0 .. memory + i, so it ends with 0; later words are hidden.

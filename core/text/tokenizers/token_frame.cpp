@@ -149,8 +149,9 @@ Tokens FramedTokenizer::encode(const std::string& text) const { return framed(fr
 
 Tokens FramedTokenizer::encode_pair(const std::string& first, const std::string& second) const {
     if (frame_.pair.empty())
-        throw Error(Fault::unsupported,
-                    "this tokenizer has no form for two texts; give token ids with --tokens or --input instead");
+        throw Error(
+            Fault::unsupported,
+            "this tokenizer has no form for two texts; locus trace takes token ids instead: --tokens or --input");
     Tokens tokens = framed(frame_.pair, first, second);
     tokens.pair = true;
     return tokens;

@@ -26,7 +26,7 @@ void check_class(const TokenizerFiles& files, const std::vector<std::string>& kn
     for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
     throw Error(Fault::unsupported, (files.folder() / "tokenizer_config.json").string() + ": tokenizer_class is \"" +
                                         name + "\", expected one of " + list + " beside " + file +
-                                        "; give token ids with --tokens instead");
+                                        "; locus trace and locus view take token ids instead: --tokens");
 }
 
 /// Is the folder of this kind, by its class or else by its model?
@@ -76,7 +76,7 @@ std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& folder) {
         Fault::unsupported,
         folder.string() +
             ": no tokenizer that Locus reads (spm.model, spiece.model, vocab.json with merges.txt, vocab.txt or "
-            "tokenizer.json); give token ids with --tokens instead");
+            "tokenizer.json); locus trace and locus view take token ids instead: --tokens");
 }
 
 std::string display_piece(const std::string& piece) {

@@ -64,8 +64,8 @@ public:
     void cut(const std::string& text, bool, std::vector<Piece>& pieces) const override {
         if (options_.needs_jieba && count_han(text) > 0)
             throw Error(Fault::unsupported,
-                        "the text has Han characters, which RoFormer cuts into words with jieba; give token ids with "
-                        "--tokens instead");
+                        "the text has Han characters, which RoFormer cuts into words with jieba; locus trace and locus "
+                        "view take token ids instead: --tokens");
         constexpr BertEdition kEdition = BertEdition::python;
         std::string words = bert_clean(options_.lower_case ? lower_case_by_character(text) : text, kEdition);
         if (options_.space_han) words = bert_space_han(words, kEdition);

@@ -132,9 +132,10 @@ TEST_CASE("permutation: what the list names is what the query mask shows, for al
 TEST_CASE("permutation: two orders ask for two words from one content", "[text][golden]") {
     CHECK(seen_by({3, 2, 4, 1}, 4) == seen_by({3, 2, 1, 4}, 1));
     const Document sentence = {"나", "어제", "학교", "갔어"};
-    CHECK(describe_prediction({3, 2, 4, 1}, 4, sentence) == "word 4 is predicted from memory, 3 (학교), 2 (어제)");
-    CHECK(describe_prediction({3, 2, 1, 4}, 1, sentence) == "word 1 is predicted from memory, 3 (학교), 2 (어제)");
-    CHECK(describe_prediction({3, 2, 1, 4}, 3, sentence) == "word 3 is predicted from memory alone");
+    CHECK(describe_prediction({3, 2, 4, 1}, 4, sentence, 2) == "word 4 is predicted from memory, 3 (학교), 2 (어제)");
+    CHECK(describe_prediction({3, 2, 1, 4}, 1, sentence) == "word 1 is predicted from 3 (학교), 2 (어제)");
+    CHECK(describe_prediction({3, 2, 1, 4}, 3, sentence, 1) == "word 3 is predicted from memory alone");
+    CHECK(describe_prediction({3, 2, 1, 4}, 3, sentence) == "word 3 is predicted from nothing");
 }
 
 TEST_CASE("permutation: the proverb, last and third", "[text][golden]") {

@@ -136,7 +136,7 @@ TEST_CASE("tokenizer: no form for two texts is said", "[tokenizer]") {
     const auto words = open_tokenizer(kTokenizers / "txl");
     CHECK(!words->separator_id());
     CHECK(refusal([&] { words->encode_pair("a", "b"); }, Fault::unsupported) ==
-          "this tokenizer has no form for two texts; give token ids with --tokens or --input instead");
+          "this tokenizer has no form for two texts; locus trace takes token ids instead: --tokens or --input");
     // A template for one text alone, and damaged ones for two.
     Json tokenizer = Json::parse(read_bytes(kTokenizers / "wordpiece_fast/tokenizer.json"));
     const TemporaryFolder folder;
