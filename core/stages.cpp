@@ -322,6 +322,18 @@ StageDescription as_gradient(StageDescription of, const Row& row, const std::str
 
 }  // namespace
 
+std::vector<std::string> known_stages() {
+    std::vector<std::string> names;
+    for (const Row& row : kStageRows) {
+        std::string name = kGroupNames[static_cast<std::size_t>(row.group)];
+        if (row.group == Group::layer || row.group == Group::memory) name += ".0";
+        if (row.stem[0] != '\0') name += "." + std::string(row.stem);
+        if (row.group == Group::emd) name += ".0";
+        names.push_back(name);
+    }
+    return names;
+}
+
 std::optional<StageDescription> describe_stage(const std::string& name, Scheme scheme) {
     const auto place = find_place(name);
     if (!place) return std::nullopt;

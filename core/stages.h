@@ -27,6 +27,9 @@ enum class Scheme {
 /// "layer.3.c2p" -> its description; nothing if no stage has that name.
 std::optional<StageDescription> describe_stage(const std::string& name, Scheme scheme = Scheme::disentangled);
 
+/// A name of every stage, in the order in which a model computes them; layers, memories and passes have the number 0.
+std::vector<std::string> known_stages();
+
 /// Sorts by the order in which a model computes them: "layer.0.output" before "layer.1.q" before "emd.0.q" before
 /// "mlm.logits".  Unknown names compare after all known ones, alphabetically among themselves.
 bool stage_comes_before(const std::string& a, const std::string& b);

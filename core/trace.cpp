@@ -113,7 +113,7 @@ void StageFilter::check_against(const std::vector<std::string>& names) const {
     const std::vector<std::string> unknown = unmatched(names);
     LOCUS_CHECK(unknown.empty(), "stages: \"" + unknown.front() +
                                      "\" matches no stage of this model and input, expected names like " +
-                                     names.front() + " or " + names.back());
+                                     names.front() + " or " + names.back() + "; locus trace --list-stages prints all");
 }
 
 void Trace::expect(const std::vector<std::string>& names) {

@@ -93,8 +93,7 @@ int main(int argc, char** argv) {
         lesson.say(
             "In a pair of channels the upper left cell of R_mᵀ R_n is cos a cos b + sin a sin b with a = mθ, b = nθ, "
             "and that is cos(b − a).  qcqced123 has a minus there, which makes it cos(a + b).  From position 0 both "
-            "are "
-            "the same number, so look further:");
+            "are the same number, so look further:");
         lesson.correct("qcqced123, R_{n−m}", "cos a cos b − sin a sin b", "cos a cos b + sin a sin b");
         std::vector<std::vector<std::string>> rows = {{"m", "n", "n − m", "as printed", "right", "cell of R_{n−m}"}};
         double right_error = 0, sum_error = 0;
@@ -122,7 +121,8 @@ int main(int argc, char** argv) {
         const double right = transposed_times<double>(q_m, times<double>(r_3, k_n))(0, 0);
         const double printed = transposed_times<double>(x_m, times<double>(w_q, times<double>(r_3, k_n)))(0, 0);
         lesson.say(
-            "A query is made from a word x_m by a matrix, q = W_q x_m.  qcqced123's eq. (6) forgets an index and a "
+            "A query is made from a word x_m by a matrix, q = W_q x_m (x_m is a column here; in other lessons a row, q "
+            "= x W_q\u1d40).  qcqced123's eq. (6) forgets an index and a "
             "transpose.  One pair, m = 2, n = 5: eq. (5) gives " +
             lesson::text_of(left, "%.3f") + ", as printed (with x_m) " + lesson::text_of(printed, "%.3f") + ".");
         lesson.correct("qcqced123, eq. (6)", "xᵀ W_q R_{n−m} W_k x_n", "x_mᵀ W_qᵀ R_{n−m} W_k x_n");

@@ -8,6 +8,7 @@
 
 #include "core/cli/many_lines.h"
 #include "core/cli/program.h"
+#include "core/cli/trace_stages.h"
 #include "core/cli/words.h"
 #include "core/io/checkpoint.h"
 #include "core/io/input_file.h"
@@ -30,7 +31,7 @@ struct Options {
     ModelRequest request;
     std::string stages, precision = "f32", dialect = "reference", device = "cpu", out, text_file;
     std::vector<std::string> answers;
-    bool json = false, gradients = false, reference = false;
+    bool json = false, gradients = false, reference = false, list_stages = false;
 };
 
 struct Summary {
@@ -273,9 +274,7 @@ int main(int argc, char** argv) {
         "Without --out it prints a table.  Exit status: 2 wrong usage, 3 unreadable, 4 unsupported.",
         "locus trace");
     Options options;
-    program.option("--model", options.request.model, "model folder, or the name of a built-in one")
-        .not_empty()
-        .required();
+    program.option("--model", options.request.model, "model folder, or the name of a built-in one").not_empty();
     program
         .option("--text", options.request.texts,
                 "one or several texts; one [SEP] between words makes a pair: \"a premise [SEP] a hypothesis\"")
@@ -318,8 +317,15 @@ int main(int argc, char** argv) {
     program.option("--dialect", options.dialect, "reference, official, hf or paper").shows_default();
     program.option("--device", options.device, "cpu or cuda").shows_default();
     program.option("--out", options.out, "write the stages to this safetensors file").not_empty();
+    program.flag("--list-stages", options.list_stages,
+                 "print the name, axes and formula of every stage there is, and exit");
     program.flag("--json", options.json, "print JSON instead of a table");
     return cli::run_program(program, cli::name_each_value(argc, argv, "--text"), [&] {
+        if (options.list_stages) {
+            std::cout << (options.json ? cli::stages_as_json().dump(2) + "\n" : cli::stages_as_table());
+            return 0;
+        }
+        LOCUS_CHECK(program.given("--model"), "--model is required; locus trace --help lists the options");
         check_options(options);
         check_apart({options.out}, what_is_read(options));
         if (!options.text_file.empty()) return trace_lines(program, options);

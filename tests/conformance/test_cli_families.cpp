@@ -112,6 +112,28 @@ TEST_CASE("trace: segments from a text are segments from a file", "[cli][trace]"
     CHECK(found["stages"][0]["formula"] == "softmax_j(scores)");
 }
 
+TEST_CASE("trace: --list-stages prints every stage in the order of a model, with what families call it",
+          "[cli][trace]") {
+    const Outcome table = run("locus-trace", {"--list-stages"});
+    CHECK(table.status == 0);
+    for (const char* line : {"layer.0.c2p ", "B H Tq Tk", "q_i . k_r[delta(i,j)]", "  transfo-xl", "emd.query.0",
+                             "2k rows of the relative table"})
+        CHECK_THAT(table.out, Catch::Contains(line));
+    const json all = parsed(run("locus-trace", {"--list-stages", "--json"}));
+    std::vector<std::string> names;
+    for (const json& one : all) {
+        names.push_back(one["name"]);
+        CHECK(describe_stage(names.back())->formula == one["formula"]);
+        CHECK(table.out.find("\n" + names.back() + " ") != std::string::npos);
+    }
+    // emd.query.0 stands before the layers of its pass, of which the table has a row once.
+    std::erase(names, "emd.query.0");
+    CHECK(std::is_sorted(names.begin(), names.end(), stage_comes_before));
+    CHECK(names.size() > 70);
+    CHECK(run("locus-trace", {"--text", "a"}).err ==
+          "locus trace: --model is required; locus trace --help lists the options\n");
+}
+
 TEST_CASE("trace: names a family does not use are one line on stderr", "[cli][trace]") {
     const Outcome outcome = run(
         "locus-trace", {"--model", (kOracle / "hf_roformer" / "model").string(), "--input",
