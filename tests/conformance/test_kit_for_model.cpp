@@ -3,6 +3,7 @@
 
 #include "core/conformance/kit/rehearse.h"
 #include "core/io/model_request.h"
+#include "tests/changed_model.h"
 #include "tests/conformance/kit_fixture.h"
 
 namespace locus::test::test_kit_for_model {
@@ -44,6 +45,26 @@ void write_right_dumps(const ModelKit& model, const fs::path& dumps, Dialect dia
 }
 
 }  // namespace
+
+TEST_CASE("kit for a model: weights that hold NaN are refused by name, and no kit is written", "[kit][for][bad]") {
+    const TemporaryFolder folder;
+    copy_changed(fs::path(LOCUS_SOURCE_DIR) / "assets/models/tiny-v3", folder / "model", nlohmann::json::object(),
+                 {{"somebody.elses", {1}}});
+    const fs::path weights = folder / "model/model.safetensors";
+    std::string bytes = read_bytes(weights);
+    const TensorFile file = open_safetensors(weights);
+    const TensorEntry* norm = file.find("deberta.embeddings.LayerNorm.weight");
+    REQUIRE(norm != nullptr);
+    const Tensor<float> values = read_tensor<float>(*norm);
+    const std::size_t at = bytes.find(bytes_of(values[0]) + bytes_of(values[1]) + bytes_of(values[2]));
+    REQUIRE(at != std::string::npos);
+    bytes.replace(at, 4, bytes_of(std::nanf("")));
+    write_bytes(weights, bytes);
+    CHECK_THAT(
+        refusal([&] { export_kit_for(folder / "kit", LOCUS_SOURCE_DIR, folder / "model", Dialect::hf); }),
+        Contains("embeddings.LayerNorm.weight holds NaN or infinity") && Contains("no port could pass such a kit"));
+    CHECK_FALSE(fs::exists(folder / "kit"));
+}
 
 TEST_CASE("kit for a model: short, long and padded texts of every family, and a right port passes", "[kit][for]") {
     using Ids = std::vector<std::string>;

@@ -1,5 +1,6 @@
 // Cases for one checkpoint: its real sizes and weights, its first two layers, texts that are short, long and padded.
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "core/conformance/kit/cases.h"
@@ -156,6 +157,19 @@ Trace input_tensors(const std::vector<ModelInput>& segments) {
     return tensors;
 }
 
+/// A reference that is no number passes no port: the weights must be repaired first.
+void check_finite(const Trace& reference, const Model<double>& model, const std::string& location) {
+    for (const Stage& stage : reference.stages())
+        for (Index n = 0; n < stage.size(); ++n)
+            if (!std::isfinite(stage.at(n))) {
+                const std::vector<std::string> warnings = model.warnings();
+                throw Error(Fault::unreadable, warnings.empty() ? location + ": " + stage.name +
+                                                                      " holds NaN or infinity, expected numbers: no "
+                                                                      "port could pass such a kit"
+                                                                : warnings.front() + ": no port could pass such a kit");
+            }
+}
+
 }  // namespace
 
 std::vector<CaseContent> model_cases(const std::filesystem::path& folder, Dialect dialect, const CancelToken& stop) {
@@ -179,7 +193,9 @@ std::vector<CaseContent> model_cases(const std::filesystem::path& folder, Dialec
         content.checkpoint = std::filesystem::absolute(checkpoint.config_file).parent_path();
         content.inputs = input_tensors(plan.segments);
         const auto names = early_stages(model->stage_names(plan.segments, dialect));
-        content.reference = within(model->forward(plan.segments, dialect, StageFilter::of(names)), plan.bytes);
+        const Trace trace = model->forward(plan.segments, dialect, StageFilter::of(names));
+        check_finite(trace, *model, location);
+        content.reference = within(trace, plan.bytes);
         cases.push_back(std::move(content));
     }
     return cases;
