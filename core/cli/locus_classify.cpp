@@ -42,7 +42,8 @@ std::vector<Classes> classes_of(const Opened& opened, const Trace& trace, const 
     return all;
 }
 
-/// ", found pooler.dense.weight [5,12]": tensors with a head's names that make none; empty where there are none.
+/// ", a weight ...; found classifier.weight [3, 20]": tensors with a head's names that make none; empty where there are
+/// none.
 std::string unused_heads(const Checkpoint& checkpoint) {
     std::string found;
     int shown = 0;

@@ -104,8 +104,7 @@ int main(int argc, char** argv) {
     program
         .option("--scaling", options.scaling,
                 "none, linear,S, ntk,S, dynamic,S,LENGTH or yarn,S,LENGTH; S: how many times longer the text may be, "
-                "LENGTH: "
-                "tokens in training")
+                "LENGTH: tokens in training")
         .shows_default();
     program.option("--length", options.length, "tokens of the text; only dynamic looks at it").within(0, 100000000);
     program.option("--distances", options.distances, "how many distances, from 0").within(1, 1000000).shows_default();

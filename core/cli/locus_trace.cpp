@@ -274,7 +274,10 @@ int main(int argc, char** argv) {
         "Without --out it prints a table.  Exit status: 2 wrong usage, 3 unreadable, 4 unsupported.",
         "locus trace");
     Options options;
-    program.option("--model", options.request.model, "model folder, or the name of a built-in one").not_empty();
+    program
+        .option("--model", options.request.model,
+                "model folder, or the name of a built-in one; needed but for --list-stages")
+        .not_empty();
     program
         .option("--text", options.request.texts,
                 "one or several texts; one [SEP] between words makes a pair: \"a premise [SEP] a hypothesis\"")

@@ -167,10 +167,9 @@ void check_memory(const DebertaConfig& config, bool decoder, const std::string& 
         most = size;
         largest = name + " " + to_string(extents);
     }
-    const double room =
-        static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE)) / 1e9;
-    const double needed = 16 * all / 1e9;
-    if (needed <= room) return;
+    const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGESIZE);
+    const double needed = 16 * all / 1e9, room = static_cast<double>(pages) * static_cast<double>(page) / 1e9;
+    if (needed <= room || pages <= 0 || page <= 0) return;  // a system need not say what it has
     const auto in_gigabytes = [](double size) { return format_number(std::round(size * 10) / 10) + " GB"; };
     throw Error(Fault::unsupported, file + ": a training of this model takes " + in_gigabytes(needed) +
                                         " of memory, expected at most the " + in_gigabytes(room) +
