@@ -35,13 +35,11 @@ std::string stages_as_table() {
                 rows.push_back({std::string("  ") + family, axes_of(*other), other->formula});
     }
     return text_table(rows, {false, false, false}) +
-           "\nIn place of 0: the layer, memory or pass.  emd.0.q, emd.0.c2c, ... are those of a layer, of a pass of "
-           "the "
-           "mask\ndecoder; layer.0.g.q, ... those of XLNet's query stream; grad.layer.0.q, ... gradients of the loss.\n"
-           "B texts, H heads, T tokens (Tq of queries, Tk of keys), d numbers of a head, D of a token, E of a word "
-           "vector,\nF inside the feed-forward network, 2k rows of the relative table, R rows of sinusoids, M of "
-           "memory, "
-           "N targets,\nC classes or clusters, V words.\n";
+           "\nIn place of 0: the layer, memory or pass.  emd.0.q, emd.0.c2c, ... are those of a layer, of a pass of\n"
+           "the mask decoder; layer.0.g.q, ... those of XLNet's query stream; grad.layer.0.q, ... gradients of the\n"
+           "loss.  B texts, H heads, T tokens (Tq of queries, Tk of keys), d numbers of a head, D of a token, E of a\n"
+           "word vector, F inside the feed-forward network, 2k rows of the relative table, R rows of sinusoids, M of\n"
+           "memory, N targets, C classes or clusters, V words.\n";
 }
 
 Json stages_as_json() {
