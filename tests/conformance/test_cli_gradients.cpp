@@ -58,7 +58,7 @@ TEST_CASE("cli gradients: what does not fit together is refused by one sentence"
     };
     refused({"--answer", "paris"}, 2, "--answer goes with --gradients");
     refused({"--gradients"}, 2, "--answer is given 0 times for 1 places of [MASK]");
-    refused({"--gradients", "--answer", "paris", "--answer", "rome"}, 2, "2 answers for 1 places");
+    refused({"--gradients", "--answer", "paris", "--answer", "rome"}, 2, "--answer is given 2 times for 1 places");
     refused({"--gradients", "--answer", "unbelievableness"}, 2, "6 pieces of the vocabulary, expected one");
     refused({"--gradients", "--answer", "paris", "--device", "cuda"}, 2, "expected --device cpu");
     refused({"--gradients", "--answer", "paris", "--dialect", "paper"}, 2, "expected another --dialect than paper");
