@@ -238,6 +238,11 @@ TEST_CASE("deberta session: a fine-tuned model says its classes by their names, 
     };
     const auto text = classes_of(kOracle / "hf_deberta_v2_text_classes" / "model");
     REQUIRE(text->decoder.classes.size() == 1);
+    CHECK(text->decoder.classes_warning.empty());
+    const TemporaryFolder renamed;
+    copy_changed(kOracle / "hf_deberta_v2_text_classes" / "model", renamed / "two",
+                 {{"id2label", {{"0", "yes"}, {"1", "no"}}}});
+    CHECK_THAT(classes_of(renamed / "two")->decoder.classes_warning, Catch::Contains("id2label names 2 classes"));
     const Classes& nli = text->decoder.classes.front();
     CHECK(nli.of == Classes::Of::text);
     const auto logits = text->trace.at("classifier.logits").as<float>();

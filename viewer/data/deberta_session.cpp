@@ -114,8 +114,7 @@ std::shared_ptr<const Answer> DebertaSession::answer(const Request& request, con
     answer->serial = ++serial_;
     try {
         fill(*answer);
-        const std::vector<std::string> of_weights = deberta_.warnings();
-        answer->warnings.insert(answer->warnings.begin(), of_weights.begin(), of_weights.end());
+        answer->warnings = deberta_.warnings();
     } catch (const Error& error) {
         answer->error = error.what();
         answer->fault = error.fault();
@@ -155,7 +154,7 @@ void DebertaSession::fill(Answer& answer) const {
     if (request.decoder && deberta_.classifier()) {
         const ClassNames names = class_names(checkpoint());
         answer.decoder.classes = classes_in(answer.trace, 0, names, answer.labels, kClasses);
-        if (!names.warning.empty()) answer.warnings.push_back(names.warning);
+        answer.decoder.classes_warning = names.warning;
     }
 }
 

@@ -51,6 +51,7 @@ struct DecoderAnswer {
     std::vector<MaskWords> masks;
     std::string no_words;          // one sentence where there is no head or no [MASK]
     std::vector<Classes> classes;  // of a fine-tuned model: ten at most of the text, of a token, of an answer's ends
+    std::string classes_warning;   // of their names; empty where all is well
 };
 
 /// Every head of every layer: heads of layer 0 first.

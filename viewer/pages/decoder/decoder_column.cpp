@@ -104,6 +104,7 @@ void DecoderPage::draw_classes(const Scene& scene, SideColumn& column) const {
         column.skip(8);
     }
     if (of_tokens) column.skip(6);
+    if (const std::string& warning = scene.answer->decoder.classes_warning; !warning.empty()) column.sentence(warning);
     column.sentence(of_tokens ? "Of classifier.token_logits, each token by itself."
                     : of_text ? "Read off token 0 of the last layer: classifier.pooled, classifier.logits. [SEP] "
                                 "between two texts lets the model judge them together."
