@@ -19,7 +19,9 @@ constexpr int kDeepest = 64;
 /// could do the same, but then the parser looks through a whole list after each object in it.)
 class JsonWatch : public nlohmann::json_sax<Json> {
 public:
-    explicit JsonWatch(const std::string& location) : location_(location) {}
+    /// `expected`: "object" or "value", in sentences.
+    JsonWatch(const std::string& location, std::string expected)
+        : location_(location), expected_(std::move(expected)) {}
 
     bool null() override { return true; }
     bool boolean(bool) override { return true; }
@@ -51,7 +53,7 @@ public:
     }
     [[noreturn]] void throw_not_json(std::size_t byte) const {
         throw Error(Fault::unreadable,
-                    location_ + ": not valid JSON at byte " + std::to_string(byte) + ", expected one object");
+                    location_ + ": not valid JSON at byte " + std::to_string(byte) + ", expected one " + expected_);
     }
 
 private:
@@ -62,19 +64,26 @@ private:
     }
 
     const std::string& location_;
+    std::string expected_;
     int depth_ = 0;
     std::vector<std::set<std::string>> keys_;  // of the objects that are open
 };
 
-}  // namespace
-
-Json parse_json_object(std::string_view text, const std::string& location) {
-    if (text.empty()) throw Error(Fault::unreadable, location + ": is empty, expected one JSON object");
-    JsonWatch watch(location);
+Json parse_watched(std::string_view text, const std::string& location, const std::string& expected) {
+    if (text.empty()) throw Error(Fault::unreadable, location + ": is empty, expected one JSON " + expected);
+    JsonWatch watch(location, expected);
     // The parser takes a NUL for the end of the text and would pass over what stands after it.
     if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) watch.throw_not_json(nul + 1);
     Json::sax_parse(text, &watch);
-    Json json = Json::parse(text);
+    return Json::parse(text);
+}
+
+}  // namespace
+
+Json parse_json(std::string_view text, const std::string& location) { return parse_watched(text, location, "value"); }
+
+Json parse_json_object(std::string_view text, const std::string& location) {
+    Json json = parse_watched(text, location, "object");
     if (!json.is_object()) throw Error(Fault::unreadable, location + ": is not a JSON object, expected one");
     return json;
 }

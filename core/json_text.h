@@ -18,6 +18,9 @@ namespace locus {
 /// than 64 (no file of a model does, and printing such a value would cost the stack).
 nlohmann::json parse_json_object(std::string_view text, const std::string& location);
 
+/// The same for a text that may be any JSON value, such as a list in the metadata of a file.
+nlohmann::json parse_json(std::string_view text, const std::string& location);
+
 /// A value as it may stand in a sentence: ASCII, at most 60 characters.
 std::string excerpt(const nlohmann::json& value);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/io/input_file.h"
+#include "core/json_text.h"
 
 namespace locus {
 
@@ -91,8 +92,7 @@ std::string inputs_as_json(const std::vector<ModelInput>& segments) {
 }
 
 std::vector<ModelInput> inputs_from_json(const std::string& text, const std::string& place) {
-    const InputJson parsed = InputJson::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (parsed.is_discarded()) throw_unreadable(place, "is no JSON");
+    const InputJson parsed = parse_json(text, place);
     if (parsed.is_object()) return {segment_of(parsed, place)};
     if (!parsed.is_array() || parsed.empty()) throw_unreadable(place, "expected a list of segments");
     if (parsed.front().is_array()) return {segment_of(InputJson{{"tokens", parsed}}, place)};

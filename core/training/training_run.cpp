@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/io/atomic_file.h"
+#include "core/io/input_file.h"
 #include "core/io/safetensors.h"
 #include "core/json_text.h"
 #include "core/text/corpus/text_file.h"
@@ -142,21 +143,26 @@ void restore_network(TrainedNetwork& network, SavedNetwork saved, Index step) {
     network.optimiser.restore(step, std::move(saved.first), std::move(saved.second));
 }
 
-Json read_description(const TensorFile& file, const std::filesystem::path& path) {
+/// The text that says where a training stands; "" if the file says nothing of one.
+std::string description_in(const TensorFile& file) {
     for (const auto& [key, value] : file.metadata)
-        if (key == "training") {
-            const Json description = Json::parse(value, nullptr, /*allow_exceptions=*/false);
-            const auto is_count = [&](const char* name) {
-                return description.contains(name) && description[name].is_number_unsigned();
-            };
-            const auto is_step = [&](const char* name) {
-                return is_count(name) && description[name].get<std::uint64_t>() <= kMostSteps;
-            };
-            if (description.is_object() && description.value("format", Json()) == Json(kFormat) && is_step("step") &&
-                is_step("steps") && description["steps"] != 0 && is_count("epoch") && is_count("batch") &&
-                description.contains("setting"))
-                return description;
-        }
+        if (key == "training") return value;
+    return "";
+}
+
+Json parse_description(const std::string& text, const std::filesystem::path& path) {
+    const Json description =
+        text.empty() ? Json() : Json(parse_json(text, printable(path.string()) + ", its metadata"));
+    const auto is_count = [&](const char* name) {
+        return description.contains(name) && description[name].is_number_unsigned();
+    };
+    const auto is_step = [&](const char* name) {
+        return is_count(name) && description[name].get<std::uint64_t>() <= kMostSteps;
+    };
+    if (description.is_object() && description.value("format", Json()) == Json(kFormat) && is_step("step") &&
+        is_step("steps") && description["steps"] != 0 && is_count("epoch") && is_count("batch") &&
+        description.contains("setting"))
+        return description;
     throw Error(Fault::unreadable,
                 path.string() + ": says nothing of a training in its metadata, expected " + std::string(kFormat));
 }
@@ -187,7 +193,11 @@ bool holds_training(const std::filesystem::path& folder) {
 
 TrainingTask saved_task(const std::filesystem::path& folder) {
     const std::filesystem::path path = folder / kTrainingState;
-    const Json description = read_description(open_state(folder), path);
+    return parse_saved_task(description_in(open_state(folder)), path);
+}
+
+TrainingTask parse_saved_task(const std::string& text, const std::filesystem::path& path) {
+    const Json description = parse_description(text, path);
     const std::string setting = description["setting"].dump();
     const JsonFields fields = JsonFields::parse(setting, path.string());
     TrainingTask task;
@@ -255,7 +265,7 @@ void TrainingFolder::save(const std::string& readme) {
 void TrainingFolder::resume() {
     const std::filesystem::path path = folder_ / kTrainingState;
     const TensorFile file = open_state(folder_);
-    const Json description = read_description(file, path);
+    const Json description = parse_description(description_in(file), path);
     check_setting(description["setting"], Json::parse(setting_), folder_);
 
     // Everything is read before anything is moved, so that a damaged file leaves the run as it was.

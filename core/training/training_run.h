@@ -73,6 +73,9 @@ bool holds_training(const std::filesystem::path& folder);
 /// empty.  Throws Error(unreadable) if there is none or its description is damaged.
 TrainingTask saved_task(const std::filesystem::path& folder);
 
+/// The same of the text that a state holds in its metadata under "training"; `file` is named in what is thrown.
+TrainingTask parse_saved_task(const std::string& text, const std::filesystem::path& file);
+
 class TrainingFolder {
 public:
     /// The run is referred to.  Reads the corpus once, to know it again.

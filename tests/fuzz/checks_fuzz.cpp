@@ -23,10 +23,8 @@ std::string one_stage() {
     return file;
 }
 
-}  // namespace
-
-void fuzz_case(std::string_view bytes, const fs::path& folder) {
-    // A kit of one case whose hashes are right, so that case.json itself is read.
+/// A kit of one case whose hashes are right, so that case.json itself is read.
+void open_one_case(std::string_view bytes, const fs::path& folder) {
     static const std::string tensors = one_stage(), hash = conformance::sha256(tensors);
     const fs::path kit = folder / "kit", one = kit / "cases/one";
     if (!fs::exists(kit)) {
@@ -43,8 +41,6 @@ void fuzz_case(std::string_view bytes, const fs::path& folder) {
     fuzz_file(kit, "kit.json", description.dump());
     const conformance::Kit opened = conformance::open_kit(kit);
     promise(opened.cases.size() == 1 && opened.find("one") != nullptr, "the case of a kit is found");
-    for (const std::string& stage : opened.cases.front().stages)
-        promise(opened.cases.front().depends.contains(stage), "every stage says what it depends on");
     bool refused = false;
     try {
         conformance::reference_of(opened.cases.front());
@@ -54,6 +50,18 @@ void fuzz_case(std::string_view bytes, const fs::path& folder) {
     static const std::vector<std::string> recorded = read_trace(one / "reference.safetensors").names();
     promise(refused == (opened.cases.front().stages != recorded), "a reference holds the stages that case.json lists");
     conformance::inputs_of(opened.cases.front());
+}
+
+}  // namespace
+
+void fuzz_case(std::string_view bytes, const fs::path& folder) {
+    if (takes_its_turn(bytes, 16)) open_one_case(bytes, folder);
+    const conformance::KitCase one = conformance::parse_case(bytes, "case.json");
+    promise(!one.stages.empty() && one.depends.size() == one.stages.size(), "no stage is there twice");
+    for (const std::string& stage : one.stages)
+        promise(one.depends.contains(stage), "every stage says what it depends on");
+    promise(one.accuracy >= 0 && one.accuracy <= 0.01, "an accuracy that no port could miss is refused");
+    conformance::family_named(one.family);
 }
 
 void fuzz_stream(std::string_view bytes, const fs::path&) {

@@ -12,7 +12,10 @@ void fuzz_script(std::string_view bytes, const fs::path&) {
     promise(script.actions.size() <= bytes.size(), "every action has a byte");
 }
 
-void fuzz_settings(std::string_view bytes, const fs::path& folder) {
+namespace {
+
+/// The same as a file: a damaged one is put aside, and what is written is read again.
+void keep_settings(std::string_view bytes, const fs::path& folder) {
     const fs::path own = folder / "settings";  // what is left of one input, the next writes over
     fs::create_directory(own);
     fuzz_file(own, "settings.json", bytes);
@@ -20,10 +23,19 @@ void fuzz_settings(std::string_view bytes, const fs::path& folder) {
     std::string problem;
     const Settings settings = file.read(problem);
     promise(problem.empty() == fs::exists(file.file()), "a damaged file is kept under another name, a sound one stays");
-    promise(settings.recent.size() <= kRecentModels && settings.commands.size() <= kRecentCommands,
-            "no list is longer than the viewer keeps it");
     file.write(settings);
     promise(file.read(problem) == settings && problem.empty(), "settings that are written and read are the same");
+}
+
+}  // namespace
+
+void fuzz_settings(std::string_view bytes, const fs::path& folder) {
+    if (takes_its_turn(bytes, 16)) keep_settings(bytes, folder);
+    const Settings settings = parse_settings(bytes, "settings.json");
+    promise(settings.recent.size() <= kRecentModels && settings.commands.size() <= kRecentCommands,
+            "no list is longer than the viewer keeps it");
+    promise(parse_settings(settings_text(settings), "settings.json") == settings,
+            "settings that are written and read are the same");
 }
 
 }  // namespace locus::test

@@ -259,6 +259,12 @@ TEST_CASE("compare: dumps, their tokens, and one sentence where they do not fit"
     CHECK(answer.error.find("gone.safetensors: no such file") != std::string::npos);
     CHECK(answer.fault == Fault::unreadable);
     CHECK_THROWS_WITH(open_dump(folder.path()), Catch::Contains("is a folder"));
+    // Labels that would cost the stack to print are none.
+    Trace one;
+    one.add("layer.0.probs", Tensor<double>({1, 1, 1, 1}));
+    const std::string deep = "[[" + std::string(500'000, '[') + std::string(500'000, ']') + "]]";
+    write_trace(folder / "deep.safetensors", one, {{"tokens", deep}});
+    CHECK(open_dump(folder / "deep.safetensors").tokens.empty());
     CHECK_THROWS_WITH(require_stage(open_dump(folder / "a.safetensors"), "layer.7.q", "the report r.json"),
                       Catch::Contains("layer.7.q") && Catch::Contains("r.json") && Catch::Contains("a.safetensors"));
 }

@@ -6,6 +6,7 @@
 #include "core/io/input_file.h"
 #include "core/io/npy.h"
 #include "core/io/safetensors.h"
+#include "core/json_text.h"
 #include "viewer/plots/stage_slice.h"
 
 namespace locus {
@@ -17,7 +18,12 @@ using Json = nlohmann::json;
 /// "[[1,6,2]]" -> {{"1", "6", "2"}}; empty for anything else.
 std::vector<std::vector<std::string>> token_lists(const std::string& text) {
     std::vector<std::vector<std::string>> samples;
-    const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    Json json;
+    try {
+        json = parse_json(text, "tokens");
+    } catch (const Error&) {  // a label that cannot be read is none
+        return {};
+    }
     if (!json.is_array()) return {};
     for (const Json& sample : json) {
         std::vector<std::string>& words = samples.emplace_back();

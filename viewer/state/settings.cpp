@@ -6,8 +6,8 @@
 
 #include "core/check.h"
 #include "core/io/atomic_file.h"
-#include "core/io/checkpoint.h"
 #include "core/io/input_file.h"
+#include "core/json_text.h"
 
 namespace locus {
 
@@ -43,7 +43,10 @@ std::optional<WindowPlace> window_place(const Json& json) {
     return whole ? std::optional(place) : std::nullopt;
 }
 
-Settings of_json(const Json& json) {
+}  // namespace
+
+Settings parse_settings(std::string_view text, const std::string& location) {
+    const Json json = parse_json_object(text, location);
     Settings settings;
     settings.recent = strings(json, "recent", kRecentModels);
     settings.commands = strings(json, "commands", kRecentCommands);
@@ -57,7 +60,15 @@ Settings of_json(const Json& json) {
     return settings;
 }
 
-}  // namespace
+std::string settings_text(const Settings& settings) {
+    nlohmann::ordered_json json = {{"format", "locus-settings-1"}, {"theme", settings.theme},
+                                   {"zoom", settings.zoom},        {"reduce_motion", settings.reduce_motion},
+                                   {"recent", settings.recent},    {"commands", settings.commands}};
+    if (const auto& place = settings.window)
+        json["window"] = {{"x", place->x}, {"y", place->y}, {"width", place->width}, {"height", place->height}};
+    // Paths may hold bytes that are no UTF-8; the file stays readable all the same.
+    return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
 
 void remember(std::vector<std::string>& list, const std::string& name, std::size_t most) {
     std::erase(list, name);
@@ -88,7 +99,7 @@ Settings SettingsFile::read(std::string& problem) const {
     try {
         if (status.type() != fs::file_type::regular)
             throw Error(Fault::unreadable, printable(file_.string()) + " is no file");
-        return of_json(read_json_file(file_));
+        return parse_settings(read_json_text(file_), printable(file_.string()));
     } catch (const std::exception& damage) {
         const fs::path aside = file_.parent_path() / "settings.damaged.json";
         fs::rename(file_, aside, error);
@@ -102,25 +113,18 @@ Settings SettingsFile::read(std::string& problem) const {
 Settings SettingsFile::peek() const {
     try {
         std::error_code error;
-        return fs::is_regular_file(file_, error) ? of_json(read_json_file(file_)) : Settings{};
+        return fs::is_regular_file(file_, error) ? parse_settings(read_json_text(file_), file_.string()) : Settings{};
     } catch (const std::exception&) {
         return {};
     }
 }
 
 void SettingsFile::write(const Settings& settings) const {
-    nlohmann::ordered_json json = {{"format", "locus-settings-1"}, {"theme", settings.theme},
-                                   {"zoom", settings.zoom},        {"reduce_motion", settings.reduce_motion},
-                                   {"recent", settings.recent},    {"commands", settings.commands}};
-    if (const auto& place = settings.window)
-        json["window"] = {{"x", place->x}, {"y", place->y}, {"width", place->width}, {"height", place->height}};
-    // Paths may hold bytes that are no UTF-8; the file stays readable all the same.
-    const std::string text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
     std::error_code error;
     fs::create_directories(file_.parent_path(), error);
     if (error)
         throw Error(Fault::unreadable, printable(file_.parent_path().string()) + " cannot be made: " + error.message());
-    write_atomic_file(file_, text);
+    write_atomic_file(file_, settings_text(settings));
 }
 
 std::string SettingsKeeper::keep(const Settings& settings, double now) {

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace locus {
@@ -23,6 +24,12 @@ struct Settings {
 
     bool operator==(const Settings&) const = default;
 };
+
+/// Of the text of a settings.json: defaults for each value that is not what it should be.  `location` names the file.
+/// Throws as parse_json_object.
+Settings parse_settings(std::string_view text, const std::string& location);
+/// The text of a settings.json, which parse_settings() reads back.
+std::string settings_text(const Settings& settings);
 
 /// Puts a name at the front of a list without doubles, and keeps the first `most`.
 void remember(std::vector<std::string>& list, const std::string& name, std::size_t most);

@@ -17,18 +17,18 @@ namespace locus::conformance {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
+using KitJson = nlohmann::json;
 
 /// A field that must be there and of this kind.
-const Json& field(const Json& json, const char* name, Json::value_t kind, const fs::path& file) {
+const KitJson& field(const KitJson& json, const char* name, KitJson::value_t kind, const fs::path& file) {
     const auto found = json.find(name);
     if (found == json.end() || found->type() != kind)
         throw_unreadable(file, std::string("has no \"") + name + "\" of the expected kind");
     return *found;
 }
 
-std::string text_field(const Json& json, const char* name, const fs::path& file) {
-    return field(json, name, Json::value_t::string, file).get<std::string>();
+std::string text_field(const KitJson& json, const char* name, const fs::path& file) {
+    return field(json, name, KitJson::value_t::string, file).get<std::string>();
 }
 
 /// A path that stays below the folder it is joined to.
@@ -38,7 +38,7 @@ bool stays_below(const std::string& name) {
            relative.begin()->string() != "..";
 }
 
-void check_file(const fs::path& root, const std::string& name, const Json& expected, const fs::path& kit_file) {
+void check_file(const fs::path& root, const std::string& name, const KitJson& expected, const fs::path& kit_file) {
     const fs::path relative = fs::path(name).lexically_normal();
     if (!stays_below(name) || !expected.is_string())
         throw_unreadable(kit_file, "names the file \"" + name + "\", expected one below the kit's folder and its hash");
@@ -56,7 +56,7 @@ void check_file(const fs::path& root, const std::string& name, const Json& expec
 }
 
 /// What the reference may be away from exact numbers: a kit that asks for nothing would pass every port.
-double accuracy_in(const nlohmann::json& json, const fs::path& file) {
+double accuracy_in(const KitJson& json, const fs::path& file) {
     if (!json.contains("accuracy")) return 0;
     const double accuracy = json["accuracy"].is_number() ? json["accuracy"].get<double>() : -1;
     if (!(accuracy >= 0 && accuracy <= 0.01))
@@ -65,17 +65,17 @@ double accuracy_in(const nlohmann::json& json, const fs::path& file) {
 }
 
 /// A text of case.json that may be left out.
-std::string optional_text(const Json& json, const char* name, const fs::path& file) {
+std::string optional_text(const KitJson& json, const char* name, const fs::path& file) {
     return json.contains(name) ? text_field(json, name, file) : "";
 }
 
-void read_stages(KitCase& one, const Json& json, const fs::path& file) {
-    for (const Json& stage : field(json, "stages", Json::value_t::array, file)) {
+void read_stages(KitCase& one, const KitJson& json, const fs::path& file) {
+    for (const KitJson& stage : field(json, "stages", KitJson::value_t::array, file)) {
         one.stages.push_back(text_field(stage, "name", file));
         if (one.depends.contains(one.stages.back()))
             throw_unreadable(file, "lists the stage " + one.stages.back() + " twice");
         std::vector<std::string>& depends = one.depends[one.stages.back()];
-        for (const Json& name : field(stage, "depends", Json::value_t::array, file)) {
+        for (const KitJson& name : field(stage, "depends", KitJson::value_t::array, file)) {
             if (!name.is_string())
                 throw_unreadable(file, "says that " + one.stages.back() + " depends on " + excerpt(name) +
                                            ", expected names of stages");
@@ -85,28 +85,15 @@ void read_stages(KitCase& one, const Json& json, const fs::path& file) {
     if (one.stages.empty()) throw_unreadable(file, "lists no stage, expected those that a port must compute");
 }
 
-KitCase read_case(const fs::path& folder, const Json& entry, const fs::path& kit_file) {
-    KitCase one;
-    one.id = text_field(entry, "id", kit_file);
-    // Dumps are read and written under this name.
-    if (!stays_below(one.id) || fs::path(one.id).lexically_normal().generic_string() != one.id)
-        throw_unreadable(kit_file,
-                         "names a case \"" + one.id + "\", expected a path below the kit's folder like L0/one");
-    one.folder = folder / "cases" / one.id;
-    const Json& files = field(entry, "files", Json::value_t::object, kit_file);
-    for (const char* needed : {"case.json", "inputs.safetensors", "reference.safetensors"})
-        if (!files.contains(needed)) throw_unreadable(kit_file, "case " + one.id + " lists no " + needed);
-    for (const auto& [name, hash] : files.items()) check_file(folder, "cases/" + one.id + "/" + name, hash, kit_file);
-
-    const fs::path file = one.folder / "case.json";
-    const Json json = read_json_file(file);
+/// What case.json itself says.
+void read_description(KitCase& one, const KitJson& json, const fs::path& file) {
     one.level = text_field(json, "level", file);
     one.family = text_field(json, "family", file);
     one.why = text_field(json, "why", file);
     one.cut_from = optional_text(json, "cut_from", file);
     one.checkpoint = optional_text(json, "checkpoint", file);
     one.accuracy = accuracy_in(json, file);
-    one.config = json.contains("config") ? field(json, "config", Json::value_t::object, file) : Json::object();
+    one.config = json.contains("config") ? field(json, "config", KitJson::value_t::object, file) : KitJson::object();
     try {
         one.dialect = parse_dialect(text_field(json, "dialect", file));
         family_named(one.family);
@@ -114,10 +101,27 @@ KitCase read_case(const fs::path& folder, const Json& entry, const fs::path& kit
         if (error.fault() != Fault::usage) throw;
         throw_unreadable(file, error.what());
     }
-    for (const char* name : {"level", "family"})
-        if (entry.contains(name) && entry[name] != json[name])
-            throw_unreadable(file, std::string("its ") + name + " is not that of kit.json");
     read_stages(one, json, file);
+}
+
+KitCase read_case(const fs::path& folder, const KitJson& entry, const fs::path& kit_file) {
+    KitCase one;
+    one.id = text_field(entry, "id", kit_file);
+    // Dumps are read and written under this name.
+    if (!stays_below(one.id) || fs::path(one.id).lexically_normal().generic_string() != one.id)
+        throw_unreadable(kit_file,
+                         "names a case \"" + one.id + "\", expected a path below the kit's folder like L0/one");
+    one.folder = folder / "cases" / one.id;
+    const KitJson& files = field(entry, "files", KitJson::value_t::object, kit_file);
+    for (const char* needed : {"case.json", "inputs.safetensors", "reference.safetensors"})
+        if (!files.contains(needed)) throw_unreadable(kit_file, "case " + one.id + " lists no " + needed);
+    for (const auto& [name, hash] : files.items()) check_file(folder, "cases/" + one.id + "/" + name, hash, kit_file);
+
+    const fs::path file = one.folder / "case.json";
+    read_description(one, read_json_file(file), file);
+    for (const auto& [name, here] : {std::pair("level", &one.level), std::pair("family", &one.family)})
+        if (entry.contains(name) && entry[name] != *here)
+            throw_unreadable(file, std::string("its ") + name + " is not that of kit.json");
     return one;
 }
 
@@ -137,16 +141,16 @@ Kit read_kit(const fs::path& folder) {
     Kit kit;
     kit.folder = folder;
     kit.hash = sha256(read_json_text(file));
-    const Json json = read_json_file(file);
-    if (json.value("format", Json()) != Json(kKitFormat))
+    const KitJson json = read_json_file(file);
+    if (json.value("format", KitJson()) != KitJson(kKitFormat))
         throw_unreadable(file, std::string("is no kit: its format is not \"") + kKitFormat + "\"");
     kit.version = text_field(json, "version", file);
     if (kit.version != kKitVersion)
         throw_unreadable(file, "is a kit of version " + kit.version + ", this program reads version " + kKitVersion,
                          Fault::unsupported);
-    for (const auto& [name, hash] : field(json, "files", Json::value_t::object, file).items())
+    for (const auto& [name, hash] : field(json, "files", KitJson::value_t::object, file).items())
         check_file(folder, name, hash, file);
-    for (const Json& entry : field(json, "cases", Json::value_t::array, file))
+    for (const KitJson& entry : field(json, "cases", KitJson::value_t::array, file))
         kit.cases.push_back(read_case(folder, entry, file));
     check_ids(kit, file);
     return kit;
@@ -159,10 +163,17 @@ const KitCase* Kit::find(const std::string& id) const {
     return found == cases.end() ? nullptr : &*found;
 }
 
+KitCase parse_case(std::string_view text, const fs::path& file) {
+    KitCase one;
+    one.folder = file.parent_path();
+    read_description(one, parse_json_object(text, printable(file.string())), file);
+    return one;
+}
+
 Kit open_kit(const fs::path& folder) {
     try {
         return read_kit(folder);
-    } catch (const Json::exception&) {
+    } catch (const KitJson::exception&) {
         throw_unreadable(folder / "kit.json",
                          "or a case.json that it lists has a value of another kind than its schema says");
     }

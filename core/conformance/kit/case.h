@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/conformance/diagnosis/evidence.h"
@@ -32,6 +33,10 @@ struct KitCase {
     std::filesystem::path model() const { return checkpoint.empty() ? folder / "model" : checkpoint; }
     bool has_model() const { return std::filesystem::exists(model() / "config.json"); }
 };
+
+/// The text of a case.json; nobody looks at the files beside it, and `id` stays empty.  Throws Error(unreadable) that
+/// names the file and the field.
+KitCase parse_case(std::string_view text, const std::filesystem::path& file);
 
 /// kit.json, parsed; every file it names was found unchanged.
 struct Kit {

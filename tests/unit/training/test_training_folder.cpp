@@ -200,11 +200,21 @@ TEST_CASE("training folder: a state that is missing, cut or none is named, and t
     std::memcpy(other.data(), &header, sizeof header);
     write_bytes(state, other);
     CHECK_THAT(refusal([&] { saved_task(small.out()); }), Contains("masking.max_gram is 100000000, expected a whole"));
+    // Nested deeper than any setting: printed, it would cost the stack.
+    const std::size_t setting = bytes.find("\\\"setting\\\":{") + 13, deep = 500'000;
+    other = bytes;
+    other.insert(setting, "\\\"deep\\\":" + std::string(deep, '[') + std::string(deep, ']') + ",");
+    std::memcpy(&header, bytes.data(), sizeof header);
+    header += 2 * deep + 10;
+    std::memcpy(other.data(), &header, sizeof header);
+    write_bytes(state, other);
+    CHECK_THAT(refusal([&] { saved_task(small.out()); }), Contains("the JSON nests deeper than 64"));
+    CHECK_THAT(sentence(other), Contains("the JSON nests deeper than 64"));
     // A run of no steps, a setting without a value.
     other = bytes;
     const std::size_t count = other.find("\\\"steps\\\":40");
     REQUIRE(count != std::string::npos);
-    other.replace(count, 12, "\\\"steps\\\":00");
+    other.replace(count, 12, "\\\"steps\\\": 0");
     CHECK_THAT(sentence(other), Contains("says nothing of a training"));
     other = bytes;
     const std::string format = "\\\"locus-training-1\\\"";
