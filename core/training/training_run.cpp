@@ -150,16 +150,16 @@ std::string description_in(const TensorFile& file) {
     return "";
 }
 
-Json parse_description(const std::string& text, const std::filesystem::path& path) {
-    const Json description =
-        text.empty() ? Json() : Json(parse_json(text, printable(path.string()) + ", its metadata"));
+nlohmann::json parse_description(const std::string& text, const std::filesystem::path& path) {
+    const nlohmann::json description =
+        text.empty() ? nlohmann::json() : parse_json(text, printable(path.string()) + ", its metadata");
     const auto is_count = [&](const char* name) {
         return description.contains(name) && description[name].is_number_unsigned();
     };
     const auto is_step = [&](const char* name) {
         return is_count(name) && description[name].get<std::uint64_t>() <= kMostSteps;
     };
-    if (description.is_object() && description.value("format", Json()) == Json(kFormat) && is_step("step") &&
+    if (description.is_object() && description.value("format", nlohmann::json()) == kFormat && is_step("step") &&
         is_step("steps") && description["steps"] != 0 && is_count("epoch") && is_count("batch") &&
         description.contains("setting"))
         return description;
@@ -174,9 +174,9 @@ TensorFile open_state(const std::filesystem::path& folder) {
     return open_safetensors(folder / kTrainingState);
 }
 
-void check_setting(const Json& there, const Json& here, const std::filesystem::path& folder) {
+void check_setting(const nlohmann::json& there, const Json& here, const std::filesystem::path& folder) {
     for (const auto& [name, value] : here.items())
-        LOCUS_CHECK(there.contains(name) && there[name] == value,
+        LOCUS_CHECK(there.contains(name) && there[name] == nlohmann::json(value),
                     folder.string() + ": the training there has " + name + " " +
                         (there.contains(name) ? there[name].dump() : std::string("none")) + ", this one " +
                         value.dump() +
@@ -197,11 +197,10 @@ TrainingTask saved_task(const std::filesystem::path& folder) {
 }
 
 TrainingTask parse_saved_task(const std::string& text, const std::filesystem::path& path) {
-    const Json description = parse_description(text, path);
-    const std::string setting = description["setting"].dump();
-    const JsonFields fields = JsonFields::parse(setting, path.string());
+    const nlohmann::json description = parse_description(text, path);
+    const JsonFields fields(description["setting"], path.string());
     TrainingTask task;
-    task.config = parse_deberta_config(setting, path.string());
+    task.config = parse_deberta_config(description["setting"].dump(), path.string());
     task.batch_tokens = fields.number("batch_tokens", 1, task.batch_tokens);
     task.heldout = fields.share("heldout", task.heldout);
     task.masking.max_gram = fields.number("masking.max_gram", 1, task.masking.max_gram);
@@ -220,7 +219,7 @@ TrainingTask parse_saved_task(const std::string& text, const std::filesystem::pa
     if (!seed || !seed->is_number_unsigned()) fields.throw_unreadable("seed", "a whole number");
     plan.seed = seed->get<std::uint64_t>();
     // What is beside the setting may change from start to start.
-    const JsonFields beside = JsonFields::parse(description.dump(), path.string());
+    const JsonFields beside(description, path.string());
     plan.steps = beside.number("steps", 1, plan.steps);
     task.pieces = beside.number("pieces", 0, 0);
     return task;
@@ -265,7 +264,7 @@ void TrainingFolder::save(const std::string& readme) {
 void TrainingFolder::resume() {
     const std::filesystem::path path = folder_ / kTrainingState;
     const TensorFile file = open_state(folder_);
-    const Json description = parse_description(description_in(file), path);
+    const nlohmann::json description = parse_description(description_in(file), path);
     check_setting(description["setting"], Json::parse(setting_), folder_);
 
     // Everything is read before anything is moved, so that a damaged file leaves the run as it was.

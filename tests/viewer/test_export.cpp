@@ -209,7 +209,7 @@ TEST_CASE("export: the command in a picture draws it again, byte by byte, at eve
          "positions.view=2,1,10", "--size", "1024x700", "--pixels", "4"},
         {"--page", "rope", "--set", "rope.m=9", "--set", "rope.layout=half-split", "--scale", "1.15", "--size",
          "1920x1200"},
-        {"--page", "compare", "--set", "compare.stage=layer.1.c2p", "--set", "compare.head=2", "--region", "A-B"},
+        {"--page", "compare", "--set", "compare.stage=layer.1.c2p", "--set", "compare.head=2", "--region", "B-A"},
         {"--region", "probs", "--pixels", "2", "--transparent"}};
     for (const std::vector<std::string>& screen : screens) {
         const TemporaryFolder first, second;

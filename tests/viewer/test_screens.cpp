@@ -398,9 +398,9 @@ TEST_CASE("screens: a window that is higher than wide is filled to its foot", "[
     CHECK(tall["attention"].at("strength")[1] > tall["attention"].at("probs")[3]);
     CHECK(tall["attention"].at("strength")[3] > 1800);
     // Compare: so does the difference.
-    CHECK(width(wide["compare"].at("A-B")) == width(wide["compare"].at("A")));
-    CHECK(width(tall["compare"].at("A-B")) > 1.9 * width(tall["compare"].at("A")));
-    CHECK(tall["compare"].at("A-B")[1] > tall["compare"].at("A")[3]);
+    CHECK(width(wide["compare"].at("B-A")) == width(wide["compare"].at("A")));
+    CHECK(width(tall["compare"].at("B-A")) > 1.9 * width(tall["compare"].at("A")));
+    CHECK(tall["compare"].at("B-A")[1] > tall["compare"].at("A")[3]);
     // Permutation: the masks are above each other, RoPE: the dials beside each other.
     CHECK(wide["permutation"].at("g")[1] == wide["permutation"].at("h")[1]);
     CHECK(tall["permutation"].at("g")[1] > tall["permutation"].at("h")[3]);

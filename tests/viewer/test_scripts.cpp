@@ -352,7 +352,7 @@ TEST_CASE("scripts: compare, and both cells are the traces'", "[viewer][script]"
         CHECK(value(printed, n, "compare/a") == static_cast<double>(left(at.i, at.j)));
         CHECK(value(printed, n, "compare/b") == static_cast<double>(right(at.i, at.j)));
         CHECK(value(printed, n, "compare/difference") ==
-              static_cast<double>(left(at.i, at.j)) - static_cast<double>(right(at.i, at.j)));
+              static_cast<double>(right(at.i, at.j)) - static_cast<double>(left(at.i, at.j)));
         CHECK(value(printed, n, "compare/largest") == max_abs(left.cast<double>() - right.cast<double>()));
         CHECK(value(printed, n, "compare/mean") == all.mean);
         CHECK(value(printed, n, "compare/p99") == all.p99);

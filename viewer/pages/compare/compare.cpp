@@ -114,7 +114,7 @@ void ComparePage::show_matrices(const Scene& scene, const PictureVersion& versio
     const bool pairs = shares_cursor(scene.state) && seen.rows() == matrices_.rows && seen.cols() == matrices_.cols;
     const Mask visible = pairs ? seen : Mask();
     const bool shares = answer.stage.ends_with(".probs");
-    const Matrix<float> a = a_.cast<float>(), b = b_.cast<float>(), gap = (a_ - b_).cast<float>();
+    const Matrix<float> a = a_.cast<float>(), b = b_.cast<float>(), gap = (b_ - a_).cast<float>();
     const double high = std::max(symmetric_range(a, visible).high, symmetric_range(b, visible).high);
     const ValueRange range = shares ? ValueRange{0, 1} : ValueRange{-high, high};
     const MapKind map = shares ? MapKind::sequential : MapKind::diverging;
@@ -287,7 +287,7 @@ std::vector<NamedMatrix> ComparePage::numbers(const Scene& scene) {
     const auto inside = [&](Index head) { return std::clamp<Index>(head, 0, matrices_.heads - 1); };
     matrices.push_back(named_slice("A", "A", answer.a, state.sample, inside(state.head)));
     matrices.push_back(named_slice("B", "B", answer.b, state.sample, inside(state.head_of_b())));
-    matrices.push_back(named_matrix("A-B", "A \u2212 B", answer.stage, Matrix<double>(a_ - b_)));
+    matrices.push_back(named_matrix("B-A", "B \u2212 A", answer.stage, Matrix<double>(b_ - a_)));
     for (std::size_t n = 0; n < matrices.size(); ++n) {
         matrices[n].rows = row_words_;
         matrices[n].cols = column_words_;

@@ -51,7 +51,7 @@ private:
     struct Layout {
         float left = 0, wide = 0, high = 0, gap = 0;          // of the matrices side by side
         float headline = 0, title = 0, cells = 0, below = 0;  // heights from the top of the area
-        std::optional<Rect> large;                            // A - B under the other two, where the area is tall
+        std::optional<Rect> large;                            // B - A under the other two, where the area is tall
         Rect panel(std::size_t n) const {
             if (n == 2 && large) return *large;
             const float x = left + static_cast<float>(n) * (wide + gap);

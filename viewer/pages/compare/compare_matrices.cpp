@@ -1,4 +1,4 @@
-// A, B and A − B under one view and one cursor.
+// A, B and B − A under one view and one cursor.
 #include <imgui_stdlib.h>  // after imgui.h, which it does not include
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@ void ComparePage::draw_panel(Scene& scene, const Layout& layout, std::size_t n, 
     const Rect cells = layout.panel(n);
     MatrixView& view = state.compare.view;
     bool clicked = false;
-    const char* ids[] = {"A", "B", "A-B"};
+    const char* ids[] = {"A", "B", "B-A"};
     const auto cell = explore(ui, ids[n], cells, matrices_.rows, matrices_.cols, view, clicked);
     if (cell) pointed = cell;
     Cell& chosen = cursor(state);
@@ -34,7 +34,7 @@ void ComparePage::draw_panel(Scene& scene, const Layout& layout, std::size_t n, 
     const float legend = cells.y1 + ui.px(12);
     heatmaps_[n].draw_legend(ui, cells.x0, legend);
     const double values[] = {a_(chosen.i, chosen.j), b_(chosen.i, chosen.j),
-                             a_(chosen.i, chosen.j) - b_(chosen.i, chosen.j)};
+                             b_(chosen.i, chosen.j) - a_(chosen.i, chosen.j)};
     ui.text(cells.x1, legend, value_text(values[n]), ui.theme->text, Face::mono_strong, Align::right);
     if (cell) describe(scene, *cell);
 }
@@ -103,8 +103,8 @@ void ComparePage::describe(Scene& scene, Cell cell) const {
     draw_tooltip(ui, {{{place_in_words(cell), theme.text}},
                       {{"A ", theme.muted}, {value_text(a), theme.text, Face::mono}},
                       {{"B ", theme.muted}, {value_text(b), theme.text, Face::mono}},
-                      {{"A \u2212 B ", theme.muted},
-                       {value_text(a - b), theme.text, Face::mono},
+                      {{"B \u2212 A ", theme.muted},
+                       {value_text(b - a), theme.text, Face::mono},
                        {"   " + steps_text(ulp) + " float32 steps", theme.muted, Face::mono_small}},
                       {{is_locked ? (here ? "locked: click or Esc unlocks" : "click moves the lock here, Esc unlocks")
                                   : "click locks this cell",
@@ -138,7 +138,7 @@ void ComparePage::draw_profile(Scene& scene, const Rect& area) const {
     plot.curves = {{mean, ui.theme->muted, "mean"}, {most, ui.theme->accent, "largest"}};
     const float y = area.y0 + ui.px(8);
     const std::string title =
-        square ? "|A \u2212 B| by distance" : "|A \u2212 B| by " + axis_in_words(matrices_.row_axis);
+        square ? "|B \u2212 A| by distance" : "|B \u2212 A| by " + axis_in_words(matrices_.row_axis);
     float x = area.x0 + ui.text(area.x0, y, title, ui.theme->text, Face::title) + ui.px(20);
     for (const Curve& curve : plot.curves) {
         ui.fill({x, y - ui.px(1), x + ui.px(14), y + ui.px(1)}, curve.colour);

@@ -145,8 +145,8 @@ void ComparePage::draw_source(Scene& scene, const Rect& cells, const Layout& lay
 
 void ComparePage::draw_verdict(const Scene& scene, const Rect& cells, const Layout& layout) const {
     const Ui& ui = scene.ui;
-    ui.text(cells.x0, layout.title_of(cells), "A \u2212 B", ui.theme->text, Face::title);
-    ui.text(cells.x1, layout.title_of(cells), "blue: B is larger", ui.theme->muted, Face::mono_small, Align::right);
+    ui.text(cells.x0, layout.title_of(cells), "B \u2212 A", ui.theme->text, Face::title);
+    ui.text(cells.x1, layout.title_of(cells), "blue: B is smaller", ui.theme->muted, Face::mono_small, Align::right);
 }
 
 // How rows, columns, cells and values are called.
@@ -278,10 +278,10 @@ void ComparePage::draw_cell_words(Scene& scene, SideColumn& column) const {
     column.sentence(place_in_words(cell), false);
     scene.ui.note("compare/a", a);
     scene.ui.note("compare/b", b);
-    scene.ui.note("compare/difference", a - b);
+    scene.ui.note("compare/difference", b - a);
     column.row("A", value_text(a));
     column.row("B", value_text(b));
-    column.row("A \u2212 B", value_text(a - b), true);
+    column.row("B \u2212 A", value_text(b - a), true);
     column.row("float32 steps (ULP)", steps_text(ulp_distance(static_cast<float>(a), static_cast<float>(b))));
     column.rule();
 }
@@ -289,7 +289,7 @@ void ComparePage::draw_cell_words(Scene& scene, SideColumn& column) const {
 void ComparePage::draw_statistics(Scene& scene, SideColumn& column) const {
     const CompareState& state = scene.state.compare;
     const bool many = matrices_.heads * matrices_.samples > 1;
-    column.heading("|A \u2212 B| of all " + grouped(here_.cells) + " cells",
+    column.heading("|B \u2212 A| of all " + grouped(here_.cells) + " cells",
                    !many                  ? ""
                    : matrices_.heads == 1 ? "sample " + std::to_string(state.sample)
                                           : "head " + std::to_string(std::min(state.head, matrices_.heads - 1)));
@@ -322,8 +322,8 @@ void ComparePage::draw_formula(Scene& scene, const Rect& bar) {
         ui.spans(x, bar.middle_y(),
                  {plain(stage),
                   {at, ui.theme->text, Face::mono_tiny, -4},
-                  plain("   A \u2212 B = " + value_text(a) + " \u2212 " +
-                        (b < 0 ? "(" + value_text(b) + ")" : value_text(b)) + " = " + value_text(a - b)),
+                  plain("   B \u2212 A = " + value_text(b) + " \u2212 " +
+                        (a < 0 ? "(" + value_text(a) + ")" : value_text(a)) + " = " + value_text(b - a)),
                   {outside ? "   > " : "   \u2264 ", outside ? ui.theme->fault : ui.theme->muted, Face::formula},
                   {brief(allowed_), ui.theme->muted, Face::formula}});
     draw_bar_note(scene, bar, "N: next worst cell", x + end);
