@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "viewer/plots/number_format.h"
 #include "viewer/plots/plot_layout.h"
@@ -93,10 +94,26 @@ TEST_CASE("ticks: zero has no sign", "[viewer]") {
     CHECK_FALSE(std::signbit(ticks.front()));
 }
 
-TEST_CASE("ticks: as many decimals as neighbours need", "[viewer]") {
-    CHECK(tick_decimals({0, 10, 20}) == 0);
-    CHECK(tick_decimals({0, 0.5, 1}) == 1);
-    CHECK(tick_decimals(nice_ticks(0, 0.1, 5)) == 2);
+TEST_CASE("ticks: as many decimals as neighbours need, and powers of ten where they would be long", "[viewer]") {
+    const auto labels = [](const Ticks& ticks) {
+        std::vector<std::string> words;
+        for (const double tick : ticks) words.push_back(tick_label(tick, ticks));
+        return words;
+    };
+    using Words = std::vector<std::string>;
+    CHECK(labels({0, 10, 20}) == Words{"0", "10", "20"});
+    CHECK(labels({-0.5, 0, 0.5, 1}) == Words{"\u22120.5", "0.0", "0.5", "1.0"});
+    CHECK(labels(nice_ticks(0, 0.1, 6)) == Words{"0.00", "0.02", "0.04", "0.06", "0.08", "0.10"});
+    CHECK(labels({0, 0.0005}) == Words{"0.0000", "0.0005"});
+    CHECK(labels(nice_ticks(0, 4.2e-6, 6)) == Words{"0", "1e\u221206", "2e\u221206", "3e\u221206", "4e\u221206"});
+    CHECK(labels({-5e-6, 0, 5e-6, 1e-5}) == Words{"\u22125e\u221206", "0", "5e\u221206", "1e\u221205"});
+    CHECK(labels({0, 2.5e-6, 5e-6}) == Words{"0", "2.5e\u221206", "5.0e\u221206"});
+    CHECK(labels({0, 500000, 1000000}) == Words{"0", "5e+05", "1e+06"});
+    for (double high = 1e-300; high < 1e300; high *= 7) {
+        const Words words = labels(nice_ticks(0, high, 6));
+        for (const std::string& word : words) CHECK(word.size() <= 11);
+        CHECK(std::set<std::string>(words.begin(), words.end()).size() == words.size());
+    }
 }
 
 }  // namespace locus::test::test_plot_layout

@@ -38,11 +38,13 @@ std::string fixed(double value, int decimals) {
     return with_true_minus(digits);
 }
 
+std::string scientific(double value, int decimals) { return with_true_minus(print("%.*e", decimals, value)); }
+
 std::string brief(double value) {
     const double size = std::abs(value);
     if (!std::isfinite(value)) return fixed(value, 0);
     if (size < 1000 && value == std::round(value)) return fixed(value, 0);
-    if (size >= 1e6 || size < 1e-3) return with_true_minus(print("%.*e", 1, value));
+    if (size >= 1e6 || size < 1e-3) return scientific(value, 1);
     std::string digits = fixed(value, size >= 1000 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
     if (digits.find('.') != std::string::npos) {
         digits.erase(digits.find_last_not_of('0') + 1);

@@ -8,6 +8,9 @@ namespace locus {
 /// "−12.0831" with `decimals` digits after the point; "NaN", "∞", "−∞".
 std::string fixed(double value, int decimals);
 
+/// "1.2e−07" with `decimals` digits after the point, of a finite value.
+std::string scientific(double value, int decimals);
+
 /// Three significant digits or so for legends and cells: "58.7", "0.31", "1.2e−7"; whole numbers as they are.
 std::string brief(double value);
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+
+#include "viewer/plots/number_format.h"
 
 namespace locus {
 
@@ -42,15 +45,35 @@ std::vector<double> nice_ticks(double low, double high, int at_most) { return ti
 
 std::vector<double> whole_ticks(double low, double high, int at_most) { return ticks_from(low, high, at_most, 1); }
 
-int tick_decimals(const std::vector<double>& ticks) {
-    for (int decimals = 0; decimals < 9; ++decimals) {
+namespace {
+
+/// The fewest decimals, at most `most`, that say every number exactly; nothing where that is not enough.
+std::optional<int> exact_decimals(const std::vector<double>& numbers, int most) {
+    for (int decimals = 0; decimals <= most; ++decimals) {
         const double scale = std::pow(10.0, decimals);
-        const bool exact = std::all_of(ticks.begin(), ticks.end(), [&](double tick) {
-            return std::abs(tick * scale - std::round(tick * scale)) < 1e-6;
+        const bool exact = std::all_of(numbers.begin(), numbers.end(), [&](double number) {
+            return std::abs(number * scale - std::round(number * scale)) <=
+                   1e-6 * std::min(1.0, std::abs(number * scale));
         });
         if (exact) return decimals;
     }
-    return 9;
+    return std::nullopt;
+}
+
+/// 0.0025 -> 2.5
+double mantissa_of(double value) {
+    return value == 0 ? 0 : value / std::pow(10.0, std::floor(std::log10(std::abs(value)) + 1e-9));
+}
+
+}  // namespace
+
+std::string tick_label(double tick, const std::vector<double>& ticks) {
+    const bool is_long = std::any_of(ticks.begin(), ticks.end(), [](double each) { return std::abs(each) >= 1e6; });
+    if (const auto decimals = exact_decimals(ticks, 4); decimals && !is_long) return fixed(tick, *decimals);
+    if (tick == 0) return "0";
+    std::vector<double> mantissas;
+    for (const double each : ticks) mantissas.push_back(mantissa_of(each));
+    return scientific(tick, exact_decimals(mantissas, 3).value_or(3));
 }
 
 Corner tooltip_place(const Box& spoken_of, float width, float height, float screen_width, float screen_height,

@@ -1,5 +1,6 @@
 #pragma once
 // Where the numbers of an axis are, and where a tooltip goes: beside its subject, never over it.
+#include <string>
 #include <vector>
 
 namespace locus {
@@ -11,8 +12,9 @@ std::vector<double> nice_ticks(double low, double high, int at_most);
 /// The same, but whole numbers only, for offsets, rows and tokens.
 std::vector<double> whole_ticks(double low, double high, int at_most);
 
-/// Decimals that tell neighbouring ticks apart: 0 for 10, 20; 1 for 0.5, 1.0.
-int tick_decimals(const std::vector<double>& ticks);
+/// A tick in words that tell it from its neighbours and fit beside a plot: "10" of 10, 20; "0.5" of 0.5, 1.0; "4e−06"
+/// where more than four decimals or six digits would be needed.
+std::string tick_label(double tick, const std::vector<double>& ticks);
 
 struct Box {
     float x0 = 0, y0 = 0, x1 = 0, y1 = 0;

@@ -135,15 +135,13 @@ void RopePage::draw_walk(Scene& scene, const Rect& area) {
     for (const double tick : across) {
         const float x = std::floor(place({tick, 0}).x);
         ui.fill({x, plot.y0, x + ui.px(1), plot.y1}, faded(theme.line, tick == 0 ? 1.0f : 0.5f));
-        ui.text(x, plot.y1 + ui.px(10), fixed(tick, tick_decimals(across)), theme.muted, Face::mono_small,
-                Align::centre);
+        ui.text(x, plot.y1 + ui.px(10), tick_label(tick, across), theme.muted, Face::mono_small, Align::centre);
     }
     const std::vector<double> upwards = nice_ticks(frame.y0, frame.y1, fit(plot.height()));
     for (const double tick : upwards) {
         const float y = std::floor(place({0, tick}).y);
         ui.fill({plot.x0, y, plot.x1, y + ui.px(1)}, faded(theme.line, tick == 0 ? 1.0f : 0.5f));
-        ui.text(plot.x0 - ui.px(5), y, fixed(tick, tick_decimals(upwards)), theme.muted, Face::mono_small,
-                Align::right);
+        ui.text(plot.x0 - ui.px(5), y, tick_label(tick, upwards), theme.muted, Face::mono_small, Align::right);
     }
     const auto last = static_cast<float>(numbers_.steps.size() - 1);
     for (std::size_t n = 0; n < numbers_.steps.size(); ++n) {

@@ -31,8 +31,7 @@ void draw_grid(const Ui& ui, const LossAxes& axes) {
         const float y = std::floor(axes.y(tick));
         if (tick > 0 && tick < axes.high)
             ui.fill({axes.area.x0, y, axes.area.x1, y + ui.px(1)}, faded(ui.theme->line, 0.6f));
-        ui.text(axes.area.x0 - ui.px(6), y, fixed(tick, tick_decimals(losses)), ui.theme->muted, Face::mono_small,
-                Align::right);
+        ui.text(axes.area.x0 - ui.px(6), y, tick_label(tick, losses), ui.theme->muted, Face::mono_small, Align::right);
     }
     const auto columns = static_cast<int>((axes.area.width() - ui.px(60)) / ui.px(64));
     for (const double tick : whole_ticks(0, axes.last, std::clamp(columns, 2, 13))) {
