@@ -147,6 +147,39 @@ TEST_CASE("view: a report of two files, which are no named case, is drawn on pag
     CHECK(colours_of(picture, 1000, 700) > 100);
 }
 
+TEST_CASE("view: a stage of another shape is drawn beside the reference's, and there is no difference",
+          "[viewer][cli][conformance]") {
+    if (!has_virtual_display()) {
+        WARN("skipped: xvfb-run is missing, so no picture can be drawn");
+        return;
+    }
+    const TemporaryFolder folder;
+    const auto dump = [&](const char* name, const locus::Shape& shape) {
+        locus::Trace trace;
+        locus::Tensor<double> values(shape);
+        for (locus::Index n = 0; n < values.size(); ++n) values[n] = static_cast<double>(n) / 7;
+        trace.add("layer.0.p2c", std::move(values));
+        locus::write_trace(folder / name, trace);
+        return (folder / name).string();
+    };
+    // The port took heads and queries for each other.
+    const Outcome judged = run(
+        "locus-check", {dump("reference.safetensors", {1, 2, 4, 4}), dump("port.safetensors", {1, 4, 2, 4}), "--json"});
+    REQUIRE(judged.status == 1);
+    write_file(folder / "report.json", judged.out);
+    const fs::path numbers = folder / "page.safetensors", picture = folder / "page.png";
+    const Outcome drawn = view({"--report", (folder / "report.json").string(), "--page", "conformance", "--set",
+                                "conformance.stage=layer.0.p2c", "--export", numbers.string(), "--region", "page",
+                                "--export", picture.string(), "--region", "page"});
+    INFO(drawn.err);
+    REQUIRE(drawn.status == 0);
+    const locus::Trace page = locus::read_trace(numbers);
+    REQUIRE(page.stages().size() == 2);
+    CHECK(page.stages()[0].shape() == locus::Shape{4, 4});
+    CHECK(page.stages()[1].shape() == locus::Shape{2, 4});
+    CHECK(page.stages()[1].at(7) == 1);
+}
+
 TEST_CASE("view: every dialect has a picture, and the reference is drawn as the official code", "[viewer][cli]") {
     if (!has_virtual_display()) {
         WARN("skipped: xvfb-run is missing");

@@ -21,6 +21,10 @@ std::string place_in_words(const StageMatrices& sheets, const StagePlace& at) {
     return words;
 }
 
+std::string axis_title(const std::string& axis) {
+    return axis_in_words(axis) + (axis == "Tq" ? " i" : axis == "Tk" ? " j" : "");
+}
+
 }  // namespace
 
 void StageTriple::read(const ReportedCase& one) {
@@ -60,18 +64,16 @@ void StageTriple::take(const ReportedStage& reported, ThemeName theme) {
     if (!a || !b)
         error_ = "The port did not report this stage.";
     else if (a->shape() != b->shape())
-        error_ = "The port's stage has another shape, so no cell belongs to another.";
+        return take_apart(*a, *b, theme);
     else if (!is_judged_by(reported, *a, *b))
         error_ = "These files were written since the report was, and no longer hold what it judged.";
     if (!error_.empty()) return;
     at_ = place_of(*a, reported.index).value_or(StagePlace{});
     stage_ = reported.name;
+    shapes_ = {};
     place_ = place_in_words(matrices_of(*a), at_);
-    const auto named = [](const std::string& axis) {
-        return axis_in_words(axis) + (axis == "Tq" ? " i" : axis == "Tk" ? " j" : "");
-    };
-    row_title_ = named(matrices_of(*a).row_axis);
-    col_title_ = named(matrices_of(*a).col_axis);
+    row_title_ = axis_title(matrices_of(*a).row_axis);
+    col_title_ = axis_title(matrices_of(*a).col_axis);
     view_ = {};
     const Matrix<double> right = matrix_of(*a, at_.sample, at_.head), found = matrix_of(*b, at_.sample, at_.head);
     const Matrix<float> values[] = {right.cast<float>(), found.cast<float>(), (found - right).cast<float>()};
@@ -85,15 +87,37 @@ void StageTriple::take(const ReportedStage& reported, ThemeName theme) {
                           n < 2 ? std::optional(range) : std::nullopt);
 }
 
+void StageTriple::take_apart(const Stage& reference, const Stage& port, ThemeName theme) {
+    at_ = {};
+    stage_ = reference.name;
+    place_.clear();
+    shapes_ = {to_string(reference.shape()), to_string(port.shape())};
+    row_title_ = axis_title(matrices_of(reference).row_axis);
+    col_title_ = axis_title(matrices_of(reference).col_axis);
+    view_ = port_view_ = {};
+    heatmaps_ = {};
+    if (reference.size() == 0 || port.size() == 0) {
+        error_ =
+            "The port's stage is " + shapes_[1] + ", the reference's " + shapes_[0] + ": there is no cell to draw.";
+        return;
+    }
+    ++serial_;
+    for (std::size_t n = 0; n < 2; ++n)
+        heatmaps_[n].show({serial_, 0, theme}, matrix_of(n == 0 ? reference : port, 0, 0).cast<float>(), {},
+                          MapKind::diverging, std::nullopt);
+}
+
 std::vector<NamedMatrix> StageTriple::numbers() const {
     if (!error_.empty() || heatmaps_[0].empty()) return {};
     const Stage *a = reference_->trace.find(stage_), *b = candidate_->trace.find(stage_);
     if (!a || !b) return {};  // another case is shown, and none of its stages
     std::vector<NamedMatrix> matrices = {named_slice("reference", kTitles[0], *a, at_.sample, at_.head),
                                          named_slice("port", kTitles[1], *b, at_.sample, at_.head)};
-    const Matrix<double> right = matrix_of(*a, at_.sample, at_.head), found = matrix_of(*b, at_.sample, at_.head);
-    matrices.push_back(named_matrix("difference", kTitles[2], stage_, Matrix<double>(found - right)));
-    for (std::size_t n = 0; n < 3; ++n) {
+    if (a->shape() == b->shape()) {
+        const Matrix<double> right = matrix_of(*a, at_.sample, at_.head), found = matrix_of(*b, at_.sample, at_.head);
+        matrices.push_back(named_matrix("difference", kTitles[2], stage_, Matrix<double>(found - right)));
+    }
+    for (std::size_t n = 0; n < matrices.size(); ++n) {
         matrices[n].part = place_;
         matrices[n].map = heatmaps_[n].map();
         matrices[n].range = heatmaps_[n].range();
@@ -124,24 +148,43 @@ void StageTriple::draw(const Ui& ui, const Rect& area) {
     const auto places = arrange(ui, area);
     if (!places) return;
     for (std::size_t n = 0; n < 3; ++n) {
+        if (heatmaps_[n].empty()) continue;
         const Rect& cells = (*places)[n];
-        Heatmap& heatmap = heatmaps_[n];
-        ui.text(cells.x0, cells.y0 - ui.px(12), kTitles[n], ui.theme->text, Face::title);
-        if (n == 0) ui.text(cells.x1, cells.y0 - ui.px(12), place_, ui.theme->muted, Face::mono_small, Align::right);
-        bool clicked = false;
-        const Index rows = heatmap.values().rows(), cols = heatmap.values().cols();
-        const auto cell = explore(ui, kTitles[n], cells, rows, cols, view_, clicked);
-        heatmap.draw(ui, cells, view_);
-        heatmap.draw_crosshair(ui, cells, view_, at_.cell);
-        heatmap.draw_legend(ui, cells.x0, cells.y1 + ui.px(11));
+        draw_one(ui, cells, n);
         if (cells.x0 == (*places)[0].x0) draw_row_title(ui, cells, cells.x0 - ui.px(11), row_title_);
-        ui.text(cells.x1, cells.y1 + ui.px(11), col_title_, ui.theme->muted, Face::label, Align::right);
-        if (cell)
-            draw_tooltip(ui, {{{"row " + std::to_string(cell->i) + "  column " + std::to_string(cell->j),
-                                ui.theme->muted, Face::mono_small}},
-                              {{std::string(kTitles[n]) + "  ", ui.theme->muted},
-                               {fixed(heatmap.values()(cell->i, cell->j), 6), ui.theme->text, Face::mono}}});
     }
+    if (shapes_[0].empty()) return;
+    const Rect& third = (*places)[2];
+    ui.paragraph(third.x0, third.y0 + ui.px(6), std::min(third.width(), ui.px(320)),
+                 "The port's stage is " + shapes_[1] + ", the reference's " + shapes_[0] +
+                     ": no cell of one belongs to a cell of the other, so there is no difference. Shown is the first "
+                     "matrix of each.",
+                 ui.theme->muted);
+}
+
+void StageTriple::draw_one(const Ui& ui, const Rect& cells, std::size_t n) {
+    Heatmap& heatmap = heatmaps_[n];
+    const bool apart = !shapes_[0].empty();
+    const float title = cells.y0 - ui.px(12);
+    const float end = cells.x0 + ui.text(cells.x0, title, kTitles[n], ui.theme->text, Face::title);
+    const std::string& beside = apart ? shapes_[n] : place_;
+    if (n == 0 || apart)
+        ui.text_within(cells.x1, title, cells.x1 - end - ui.px(8), beside, ui.theme->muted, Face::mono_small,
+                       Align::right);
+    bool clicked = false;
+    const Index rows = heatmap.values().rows(), cols = heatmap.values().cols();
+    MatrixView& view = apart && n == 1 ? port_view_ : view_;
+    const auto cell = explore(ui, kTitles[n], cells, rows, cols, view, clicked);
+    heatmap.draw(ui, cells, view);
+    if (!apart) heatmap.draw_crosshair(ui, cells, view, at_.cell);
+    heatmap.draw_legend(ui, cells.x0, cells.y1 + ui.px(11));
+    if (!apart || n == 0)  // what the axes of another shape are, nobody knows
+        ui.text(cells.x1, cells.y1 + ui.px(11), col_title_, ui.theme->muted, Face::label, Align::right);
+    if (cell)
+        draw_tooltip(ui, {{{"row " + std::to_string(cell->i) + "  column " + std::to_string(cell->j), ui.theme->muted,
+                            Face::mono_small}},
+                          {{std::string(kTitles[n]) + "  ", ui.theme->muted},
+                           {fixed(heatmap.values()(cell->i, cell->j), 6), ui.theme->text, Face::mono}}});
 }
 
 }  // namespace locus
