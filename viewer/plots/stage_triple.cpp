@@ -150,7 +150,8 @@ void StageTriple::draw(const Ui& ui, const Rect& area) {
     for (std::size_t n = 0; n < 3; ++n) {
         if (heatmaps_[n].empty()) continue;
         const Rect& cells = (*places)[n];
-        draw_one(ui, cells, n);
+        const bool beside_next = n < 2 && (*places)[n + 1].y0 == cells.y0;
+        draw_one(ui, cells, n, beside_next ? (*places)[n + 1].x0 - ui.px(8) : cells.x1);
         if (cells.x0 == (*places)[0].x0) draw_row_title(ui, cells, cells.x0 - ui.px(11), row_title_);
     }
     if (shapes_[0].empty()) return;
@@ -162,15 +163,16 @@ void StageTriple::draw(const Ui& ui, const Rect& area) {
                  ui.theme->muted);
 }
 
-void StageTriple::draw_one(const Ui& ui, const Rect& cells, std::size_t n) {
+void StageTriple::draw_one(const Ui& ui, const Rect& cells, std::size_t n, float limit) {
     Heatmap& heatmap = heatmaps_[n];
     const bool apart = !shapes_[0].empty();
     const float title = cells.y0 - ui.px(12);
     const float end = cells.x0 + ui.text(cells.x0, title, kTitles[n], ui.theme->text, Face::title);
     const std::string& beside = apart ? shapes_[n] : place_;
-    if (n == 0 || apart)
-        ui.text_within(cells.x1, title, cells.x1 - end - ui.px(8), beside, ui.theme->muted, Face::mono_small,
-                       Align::right);
+    if (n == 0 || apart) {
+        const float x = std::max(cells.x1 - ui.text_width(beside, Face::mono_small), end + ui.px(8));
+        ui.text_within(x, title, limit - x, beside, ui.theme->muted, Face::mono_small);
+    }
     bool clicked = false;
     const Index rows = heatmap.values().rows(), cols = heatmap.values().cols();
     MatrixView& view = apart && n == 1 ? port_view_ : view_;

@@ -29,7 +29,8 @@ private:
     void read(const ReportedCase& one);
     void take(const ReportedStage& reported, ThemeName theme);
     void take_apart(const Stage& reference, const Stage& port, ThemeName theme);
-    void draw_one(const Ui& ui, const Rect& cells, std::size_t n);
+    /// Title and legend included; words beside the title end before `limit`.
+    void draw_one(const Ui& ui, const Rect& cells, std::size_t n, float limit);
 
     std::optional<OpenedDump> reference_, candidate_;
     std::string read_for_, taken_for_, error_, place_, stage_;
