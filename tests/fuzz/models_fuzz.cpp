@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/conformance/kit/case.h"
+#include "core/io/recorded_inputs.h"
 #include "core/io/safetensors.h"
 #include "core/models/model.h"
 #include "core/models/roformer.h"
@@ -100,6 +101,16 @@ void fuzz_config(std::string_view bytes, const fs::path&) {
 }
 
 void fuzz_inputs(std::string_view bytes, const fs::path& folder) {
+    // What a trace says in its metadata of the inputs that it was computed from.
+    if (bytes.starts_with('[') || bytes.starts_with('{')) {
+        const std::vector<ModelInput> segments = inputs_from_json(std::string(bytes), "\"inputs\"");
+        for (const ModelInput& segment : segments)
+            promise(segment.tokens.rank() == 2 && static_cast<std::size_t>(segment.tokens.size()) <= bytes.size(),
+                    "tokens are [B, T], and every one has a byte");
+        const std::string written = inputs_as_json(segments);
+        return promise(inputs_as_json(inputs_from_json(written, "\"inputs\"")) == written,
+                       "inputs that are written and read are the same");
+    }
     const fs::path file = fuzz_file(folder, "inputs.safetensors", bytes);
     for (const ModelInput& segment : conformance::segments_in(file)) {
         promise(segment.tokens.shape().size() == 2, "tokens are [B, T]");
