@@ -40,8 +40,8 @@ bool accepts(const FuzzTarget& target, std::string_view bytes, const std::filesy
 /// Writes a file of a target; quicker than a stream.
 std::filesystem::path fuzz_file(const std::filesystem::path& folder, const std::string& name, std::string_view bytes);
 
-/// True for one input in `many`, always the same ones: they go through files, which takes ten times as long as what is
-/// read from them.
+/// True for one input in `many`, always the same ones: they go through files, which takes several times as long as
+/// what is read from them.
 bool takes_its_turn(std::string_view bytes, std::size_t many);
 
 /// The parts of an input that stands for several files: they are divided by lines that hold "%%" alone.  As many as
