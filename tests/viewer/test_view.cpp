@@ -1,6 +1,7 @@
 // The viewer as a program: options, refusals, and a picture of every page.
 #include <sys/stat.h>
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <cstdint>
 #include <set>
 
@@ -48,6 +49,16 @@ struct Report {
 };
 
 }  // namespace
+
+TEST_CASE("view: a crash in a test says in which library it was", "[viewer][cli]") {
+    if (traced().empty()) return;
+    const Outcome fine = run_file("/bin/sh", {"-c", traced() + "sh -c 'exit 3'"});
+    CHECK(fine.status == 3);
+    CHECK(fine.err.empty());
+    const Outcome crashed = run_file("/bin/sh", {"-c", traced() + "sh -c 'kill -SEGV $$'"});
+    CHECK(crashed.status == 128 + SIGSEGV);
+    CHECK(crashed.err.find("libc.so") != std::string::npos);
+}
 
 TEST_CASE("view: the pages there are", "[viewer][cli]") {
     CHECK(run("locus-view", {"--list-pages"}).out ==
