@@ -172,8 +172,10 @@ int main(int argc, char** argv) {
         "to\n"
         "the stage; in F16 and BF16 n is 16 per layer, as sums are added up in single precision; or how exact the\n"
         "reference is where the case.json of a kit beside it says more.  Numbers that are all halves, bfloat16 or\n"
-        "float32 are judged as that, whatever they are stored in.  The candidate may hold any of the stages, at least\n"
-        "one.  NaN, wrong shape and wrong dtype never pass.\n"
+        "float32 are judged as that, whatever they are stored in.  A reference in double whose own stages show that\n"
+        "its code took angles or a scale in float32, as transformers' and Microsoft's do, is taken to be exact to\n"
+        "1e-6, and so is a candidate whose table of angles is off by no more.  The candidate may hold any of the\n"
+        "stages, at least one.  NaN, wrong shape and wrong dtype never pass.\n"
         "Exit status: 0 inside, 1 mismatch, 2 wrong usage or nothing in common, 3 unreadable, 4 unsupported.",
         "locus check");
     Options options;

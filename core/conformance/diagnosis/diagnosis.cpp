@@ -131,36 +131,6 @@ std::optional<Nearest> nearest_of(const Diagnosis& diagnosis) {
     return Nearest{*best, right->residual};
 }
 
-/// Of the largest value: codes that compute in double may take angles in float32.
-static constexpr double kDoubtful = 1e-3;
-
-std::string doubt_of_reference(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict) {
-    static const Variant as_it_should_be;
-    Evidence alone = evidence;
-    alone.candidate = evidence.reference;
-    alone.stored.clear();
-    StageVerdict own = verdict;
-    const auto stage = evidence.reference.at(verdict.name);
-    own.tolerance = derived_tolerance(evidence.reference, *stage, *stage);
-    own.allowed = own.tolerance.absolute + own.tolerance.relative * largest_size(widened(*stage));
-    // Of DeBERTa and RoFormer a dialect decides here what a query without keys is, and only probs would show which it
-    // was: the rows of padding raise no doubt.
-    std::set<Dialect> dialects = {evidence.dialect};
-    const std::optional<Family> family = known_family(evidence);
-    if (family == Family::deberta || family == Family::roformer) dialects = {Dialect::reference, Dialect::hf};
-    std::optional<Hypothesis> right;
-    for (const Dialect dialect : dialects) {
-        alone.dialect = dialect;
-        alone.shared = std::make_shared<SharedWork>();
-        right = Judge(alone, comparison, own).judge(0, as_it_should_be);
-        if (!right || right->explanation.residual <= std::max(kDoubtful, kBeyondRounding * right->explanation.allowed))
-            return "";
-    }
-    return "the reference's own " + verdict.name + " does not follow from its other stages by the right formula, by " +
-           format_number(right->explanation.residual) +
-           " of its largest value: is it of another dialect or of another model, or are the two files exchanged?";
-}
-
 // Mistakes that make the same numbers.
 
 const std::vector<Equivalent>& equivalents() {

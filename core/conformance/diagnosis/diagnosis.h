@@ -51,11 +51,6 @@ Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const
 /// only padded rows, only single cells; "no pattern found" if none of them holds.
 std::string describe_difference(const Evidence& evidence, const StageVerdict& verdict);
 
-/// One sentence where the reference's own stage does not follow from its other stages by the right formula, by more
-/// than a thousandth of its largest value and ten times what rounding allows: it is of another dialect or model, or the
-/// two files are exchanged.  Empty where it follows, and where that cannot be computed.  Throws Cancelled.
-std::string doubt_of_reference(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict);
-
 // Mistakes that make the very same numbers, so that no dump of those numbers can tell them apart.
 
 struct Equivalent {

@@ -95,6 +95,14 @@ std::optional<std::string> in_half_precision(const Evidence& evidence, const Com
            " explains: computed or saved in " + dtype;
 }
 
+/// A stage in double that single precision explains: of a scale, a table or a sum that is no double.
+bool in_single_precision(const Evidence& evidence, const Compared& compared, const StageVerdict& verdict) {
+    const Stage& stage = *evidence.reference.at(verdict.name);
+    const Tolerance rounding = derived_tolerance(evidence.reference, stage, stage, {{verdict.name, "F32"}});
+    const double explained = rounding.absolute + rounding.relative * largest_size(compared.right);
+    return verdict.allowed < explained / 100 && largest_difference(compared.right, compared.found) <= explained;
+}
+
 /// Keys that stand before the first query: what a Transformer-XL or an XLNet remembers.
 Index memory_of(const Evidence& evidence, const std::string& stage, const Tensor<double>& values) {
     const std::optional<Family> family = known_family(evidence);
@@ -145,6 +153,8 @@ std::string describe_difference(const Evidence& evidence, const StageVerdict& ve
     const Compared compared{right, found, verdict.allowed, stage->axes, memory_of(evidence, verdict.name, right)};
     const auto segment = static_cast<std::size_t>(segment_of(verdict.name));
     const ModelInput* input = segment < evidence.segments.size() ? &evidence.segments[segment] : nullptr;
+    if (!common_factor(compared) && in_single_precision(evidence, compared, verdict))
+        return "off by no more than rounding to float32 explains";
     if (const auto values = pattern_of_values(compared))
         return *values + scale_taken(evidence, verdict.name, compared) + in_bits(verdict.name, compared) +
                span_left_out(evidence, verdict.name, compared);
