@@ -97,6 +97,20 @@ Mistake mistake() {
         a += sin;
         b += cos;
     };
+    const auto both_minus = [](double& a, double& b, double sin, double cos) {
+        const double first = a;
+        a = a * cos - b * sin;
+        b = b * cos - first * sin;
+    };
+    const auto cosines_alone = [](double& a, double& b, double, double cos) {
+        a *= cos;
+        b *= cos;
+    };
+    const auto sines_alone = [](double& a, double& b, double sin, double) {
+        const double first = a;
+        a = -b * sin;
+        b = first * sin;
+    };
     return {.number = 117,
             .name = "what is done to a pair of channels is no rotation",
             .symptom = "the lengths of queries and keys change with the position, and no shift law holds",
@@ -109,7 +123,10 @@ Mistake mistake() {
                          {"both signs are plus", way(both_plus)},
                          {"sines and cosines are added, as to embeddings", way(added)},
                          {"queries and keys both hold first channels of queries and second channels of keys",
-                          {first_of_q_second_of_k("q_rot"), first_of_q_second_of_k("k_rot")}}}};
+                          {first_of_q_second_of_k("q_rot"), first_of_q_second_of_k("k_rot")}},
+                         {"both signs are minus", way(both_minus)},
+                         {"the part with sines is missing", way(cosines_alone)},
+                         {"the part with cosines is missing", way(sines_alone)}}};
 }
 
 }  // namespace no_rotation_of_the_pair
