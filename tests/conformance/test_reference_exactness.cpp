@@ -94,6 +94,17 @@ TEST_CASE("exactness: exact numbers pass beside what other people's code makes o
     CHECK(cases > 12);
 }
 
+TEST_CASE("exactness: a reference that is double throughout shows nothing, whatever is wrong beside it", "[kit]") {
+    for (const Family family : {Family::deberta, Family::transformer_xl, Family::xlnet})
+        for (const Range& range : ranges_of(family)) {
+            const Evidence evidence{range.sharp, range.sharp, range.model, range.segments};
+            Comparison wrong = compare(range.sharp, range.sharp);
+            for (StageVerdict& verdict : wrong.stages) verdict.pass = false;
+            INFO(range.name);
+            CHECK(shows_single_precision(evidence, wrong, wrong.stages.front()).value_or("") == "");
+        }
+}
+
 TEST_CASE("exactness: a port of RoFormer that computes its angles in double is right", "[kit]") {
     const Range& range = roformer();
     const Trace port = with_exact_angles(range);

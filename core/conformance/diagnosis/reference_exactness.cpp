@@ -19,6 +19,10 @@ namespace {
 /// Of the largest value: codes that compute in double may take angles in float32.
 constexpr double kDoubtful = 1e-3;
 
+/// Of the largest value: what two ways to compute in double may differ by is less, what single precision leaves is
+/// more.
+constexpr double kSeenOfSingle = 1e-9;
+
 struct OwnResidual {
     double residual = 0, allowed = 0;  // both of the largest value; what rounding allows
 };
@@ -77,7 +81,9 @@ std::optional<std::string> shows_single_precision(const Evidence& evidence, cons
         throw_if_cancelled(evidence.stop);
         if (settled.contains(name) || dtype_epsilon(evidence.reference.at(name)->dtype()) > eps) continue;
         const auto own = own_residual(evidence, comparison, name, exact_formula(scope_and_stem(name).second));
-        if (own && own->residual > kBeyondRounding * own->allowed && own->residual <= kSinglePrecision) return name;
+        if (own && own->residual > std::max(kSeenOfSingle, kBeyondRounding * own->allowed) &&
+            own->residual <= kSinglePrecision)
+            return name;
     }
     return std::nullopt;
 }
