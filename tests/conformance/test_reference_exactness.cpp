@@ -73,6 +73,9 @@ TEST_CASE("exactness: exact numbers pass beside what other people's code makes o
             CHECK_THAT(report.accuracy_said, Catch::StartsWith("the reference is exact to 1e-06, as "));
             CHECK_THAT(pair_text(report), Catch::Contains(report.accuracy_said + ": no stage is held to less\n"));
             const auto tolerance = nlohmann::json::parse(pair_json(report))["tolerance"];
+            Report page;
+            page.cases.push_back(report);
+            CHECK_THAT(report_html(page), Catch::Contains(report.accuracy_said + ": no stage is held to less"));
             CHECK(tolerance["at_least"] == 1e-6);
             CHECK(tolerance["because"] == report.accuracy_said);
             // The other way round only a table of angles is forgiven, where it is reported: a sum in single precision

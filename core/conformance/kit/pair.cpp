@@ -162,12 +162,7 @@ std::string pair_verdicts(const CaseReport& report, const std::optional<Toleranc
     std::string text = fixed ? "tolerance: rtol " + format_number(fixed->relative) + ", atol " +
                                    format_number(fixed->absolute) + ", the same for every stage\n"
                              : "tolerance: derived from dtype and reduction length, stage by stage\n";
-    const bool by_accuracy =
-        std::any_of(comparison.stages.begin(), comparison.stages.end(), [&](const StageVerdict& verdict) {
-            return report.accuracy > 0 && verdict.tolerance.absolute == report.accuracy;
-        });
-    if (!fixed && by_accuracy) text += report.accuracy_said + ": no stage is held to less\n";
-    if (!fixed) text += rounded_text(report);
+    if (!fixed) text += accuracy_text(report) + rounded_text(report);
     std::vector<std::vector<std::string>> rows = {{"stage", "max difference", "allowed", "verdict"}};
     for (const StageVerdict& verdict : comparison.stages)
         rows.push_back({verdict.name, verdict.worst >= 0 ? format_number(verdict.max_difference) : "-",

@@ -93,6 +93,9 @@ nlohmann::ordered_json case_json(const CaseReport& report);
 std::string divergence_text(const CaseReport& report);
 /// The first part of them, which needs no diagnosis; empty where nothing is wrong.
 std::string first_wrong_text(const CaseReport& report);
+/// One line where a stage is held to what the report says its two sides are exact to, instead of what rounding
+/// explains.
+std::string accuracy_text(const CaseReport& report);
 /// A line where all numbers are less exact than their dtype; empty elsewhere.
 std::string rounded_text(const CaseReport& report);
 /// A line that names the first of so many stages that are judged loosely; empty where there are none.

@@ -131,6 +131,8 @@ std::string case_html(const CaseReport& report) {
         if (const StageVerdict* first = report.wrong()) text += pictures(*report.first, first->worst);
     }
     if (!report.waiver.empty()) text += "<p>waived: " + markup(report.waiver) + "</p>";
+    for (const std::string& said : {accuracy_text(report), rounded_text(report)})
+        if (!said.empty()) text += "<p class=\"rest\">" + markup(said) + "</p>";
     if (!report.comparison.stages.empty()) text += stages_table(report.comparison);
     return text + "</details>";
 }

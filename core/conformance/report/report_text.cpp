@@ -290,6 +290,14 @@ Distance distance_of(const ShownStage& stage, double allowed) {
     return distance;
 }
 
+std::string accuracy_text(const CaseReport& report) {
+    const std::vector<StageVerdict>& stages = report.comparison.stages;
+    const bool used = std::any_of(stages.begin(), stages.end(), [&](const StageVerdict& verdict) {
+        return report.accuracy > 0 && verdict.tolerance.absolute == report.accuracy;
+    });
+    return used && !report.accuracy_said.empty() ? report.accuracy_said + ": no stage is held to less\n" : "";
+}
+
 std::string rounded_text(const CaseReport& report) {
     if (report.rounded_to.empty()) return "";
     return "every number of the candidate is exact in " + report.rounded_to + ", whatever it is stored in: judged as " +
