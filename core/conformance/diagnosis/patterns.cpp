@@ -97,8 +97,8 @@ std::optional<std::string> in_half_precision(const Evidence& evidence, const Com
 
 /// A stage in double that single precision explains: of a scale, a table or a sum that is no double.
 bool in_single_precision(const Evidence& evidence, const Compared& compared, const StageVerdict& verdict) {
-    const Stage& stage = *evidence.reference.at(verdict.name);
-    const Tolerance rounding = derived_tolerance(evidence.reference, stage, stage, {{verdict.name, "F32"}});
+    const auto stage = evidence.reference.at(verdict.name);
+    const Tolerance rounding = derived_tolerance(evidence.reference, *stage, *stage, {{verdict.name, "F32"}});
     const double explained = rounding.absolute + rounding.relative * largest_size(compared.right);
     return verdict.allowed < explained / 100 && largest_difference(compared.right, compared.found) <= explained;
 }
