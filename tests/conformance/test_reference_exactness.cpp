@@ -97,6 +97,22 @@ TEST_CASE("exactness: exact numbers pass beside what other people's code makes o
     CHECK(cases > 12);
 }
 
+TEST_CASE("exactness: stages of files are read anew each time, and judged alike", "[kit]") {
+    const fs::path folder = kOracle / "ms_deberta_biased";
+    TracePair pair;
+    pair.reference = open_trace(folder / "trace_exact.safetensors");
+    pair.candidate = open_trace(folder / "trace.safetensors", &pair.stored);
+    const CaseReport wrong = judge_pair(pair);
+    CHECK(wrong.verdict == Verdict::fail);
+    CHECK(wrong.first->name == "layer.0.c2c");
+    CHECK(wrong.diagnosis->pattern == "off by no more than rounding to float32 explains");
+    std::swap(pair.reference, pair.candidate);
+    pair.stored.clear();
+    const CaseReport right = judge_pair(pair);
+    CHECK(right.verdict == Verdict::pass);
+    CHECK(right.accuracy == kSinglePrecision);
+}
+
 TEST_CASE("exactness: a reference that is double throughout shows nothing, whatever is wrong beside it", "[kit]") {
     for (const Family family : {Family::deberta, Family::transformer_xl, Family::xlnet})
         for (const Range& range : ranges_of(family)) {

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "core/conformance/diagnosis/judge.h"
-#include "core/text/text_table.h"
 
 namespace locus::conformance {
 

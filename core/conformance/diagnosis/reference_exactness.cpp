@@ -1,7 +1,6 @@
 #include "core/conformance/diagnosis/reference_exactness.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <set>
 #include <vector>

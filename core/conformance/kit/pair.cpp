@@ -115,9 +115,10 @@ CaseReport judge_pair(const TracePair& pair, const std::function<void(const Case
     }
     const KitCase stages = case_of(evidence.reference);
     const StageVerdict* first = &first_of(stages, one.comparison);
-    if (!pair.fixed && pair.accuracy == 0) one.accuracy_said = single_precision(evidence, one.comparison, *first);
-    if (pair.accuracy == 0 && !one.accuracy_said.empty()) {
+    const bool derived = !pair.fixed && pair.accuracy == 0;
+    if (const std::string said = derived ? single_precision(evidence, one.comparison, *first) : ""; !said.empty()) {
         one.accuracy = kSinglePrecision;
+        one.accuracy_said = said;
         one.comparison = compare(evidence.reference, pair.candidate, {}, stored, {}, one.accuracy);
         if (one.comparison.pass()) {
             one.verdict = Verdict::pass;

@@ -31,10 +31,10 @@ struct CaseReport {
     Verdict verdict = Verdict::not_reported;
     std::string refusal;  // one sentence where the dump could not be read
     Comparison comparison;
-    std::string rounded_to;          // "BF16": what all numbers of the candidate are, although they were stored as more
-    double accuracy = 0;             // of the reference or the candidate, of a pair of files
-    std::string accuracy_said = {};  // one clause: what is exact to `accuracy`, and how that is known
-    std::size_t filled = 0;          // stages that the reference lacks and that were compared with the model's own pass
+    std::string rounded_to;     // "BF16": what all numbers of the candidate are, although they were stored as more
+    double accuracy = 0;        // of the reference or the candidate, of a pair of files
+    std::string accuracy_said;  // one clause: what is exact to `accuracy`, and how that is known
+    std::size_t filled = 0;     // stages that the reference lacks and that were compared with the model's own pass
     std::optional<Diagnosis> diagnosis;     // of the first wrong stage
     std::optional<AllMistakes> all;         // of every stage that is wrong by itself, that one first
     std::string inputs;                     // where tokens and masks were found; empty where nobody passed or found any

@@ -170,10 +170,8 @@ Array<Scalar> ToyRoformer<Scalar>::rotated(A x, const A& sine, const A& cosine, 
             const bool typo = injected().is(59) && t == half - 1;  // the rotated vector ends -x_{d-1}, x_d
             const Scalar cosines(injected().is(117, 6) ? 0 : 1), sines(injected().is(117, 5) ? 0 : 1);
             first = a * c * cosines - (typo ? a : b) * s * sines * Scalar(injected().is(117, 1) ? -1 : 1);
-            second = b * c * cosines + (typo                    ? b
-                                        : injected().is(117, 0) ? first
-                                                                : a) *
-                                           s * sines * Scalar(injected().is(117, 4) ? -1 : 1);
+            const Scalar partner = typo ? b : injected().is(117, 0) ? first : a;
+            second = b * c * cosines + partner * s * sines * Scalar(injected().is(117, 4) ? -1 : 1);
             if (injected().is(117, 2)) first = a + s, second = b + c;
         }
     return x;
