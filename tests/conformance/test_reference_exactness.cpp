@@ -103,7 +103,7 @@ TEST_CASE("exactness: stages of files are read anew each time, and judged alike"
     pair.reference = open_trace(folder / "trace_exact.safetensors");
     pair.candidate = open_trace(folder / "trace.safetensors", &pair.stored);
     const CaseReport wrong = judge_pair(pair);
-    CHECK(wrong.verdict == Verdict::fail);
+    REQUIRE(wrong.verdict == Verdict::fail);
     CHECK(wrong.first->name == "layer.0.c2c");
     CHECK(wrong.diagnosis->pattern == "off by no more than rounding to float32 explains");
     std::swap(pair.reference, pair.candidate);
