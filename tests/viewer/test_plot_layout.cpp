@@ -39,6 +39,15 @@ TEST_CASE("number_format: brief numbers keep about three digits and no empty zer
     CHECK(brief(1.23e-7) == "1.2e\u221207");
 }
 
+TEST_CASE("number_format: a value that six decimals say too little of is written in powers of ten", "[viewer]") {
+    CHECK(precise(0.0025) == "0.002500");
+    CHECK(precise(-9.27803376) == "\u22129.278034");
+    CHECK(precise(0) == "0.000000");
+    CHECK(precise(-1.07283e-6) == "\u22121.0728e\u221206");
+    CHECK(precise(9.99e-4) == "9.9900e\u221204");
+    CHECK(precise(std::numeric_limits<double>::quiet_NaN()) == "NaN");
+}
+
 TEST_CASE("number_format: whole numbers in groups of three from five digits on", "[viewer]") {
     CHECK(whole(-2) == "\u22122");
     CHECK(grouped(9999) == "9999");

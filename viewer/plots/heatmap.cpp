@@ -231,6 +231,9 @@ void Heatmap::draw_hatching(const Ui& ui, const Rect& cells, const MatrixView& v
 }
 
 bool Heatmap::writes_values(const Ui& ui, const Rect& cells, const MatrixView& view) const {
+    // Where the largest number would be written as 0, cells leave it to their colours.
+    const double largest = std::max(std::abs(range_.low), std::abs(range_.high));
+    if (!all_zero_ && largest < (map_ == MapKind::diverging ? 0.0005 : 0.005)) return false;
     const Rect one = place(cells, view, {0, 0});
     // Letters do not become as small as everything else where the scale is below 1.
     const float widest = std::max(ui.px(28), ui.text_width("\u22120.0", Face::mono_small) + 4);

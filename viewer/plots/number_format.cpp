@@ -40,6 +40,10 @@ std::string fixed(double value, int decimals) {
 
 std::string scientific(double value, int decimals) { return with_true_minus(print("%.*e", decimals, value)); }
 
+std::string precise(double value) {
+    return value != 0 && std::abs(value) < 1e-3 ? scientific(value, 4) : fixed(value, 6);
+}
+
 std::string brief(double value) {
     const double size = std::abs(value);
     if (!std::isfinite(value)) return fixed(value, 0);

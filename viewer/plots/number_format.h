@@ -11,6 +11,9 @@ std::string fixed(double value, int decimals);
 /// "1.2e−07" with `decimals` digits after the point, of a finite value.
 std::string scientific(double value, int decimals);
 
+/// Six decimals, "0.002500"; what they would say too little of in powers of ten, "1.0728e−06".
+std::string precise(double value);
+
 /// Three significant digits or so for legends and cells: "58.7", "0.31", "1.2e−7"; whole numbers as they are.
 std::string brief(double value);
 

@@ -186,7 +186,7 @@ void StageTriple::draw_one(const Ui& ui, const Rect& cells, std::size_t n, float
         draw_tooltip(ui, {{{"row " + std::to_string(cell->i) + "  column " + std::to_string(cell->j), ui.theme->muted,
                             Face::mono_small}},
                           {{std::string(kTitles[n]) + "  ", ui.theme->muted},
-                           {fixed(heatmap.values()(cell->i, cell->j), 6), ui.theme->text, Face::mono}}});
+                           {precise(heatmap.values()(cell->i, cell->j)), ui.theme->text, Face::mono}}});
 }
 
 }  // namespace locus

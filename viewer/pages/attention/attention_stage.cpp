@@ -148,7 +148,7 @@ void AttentionPage::draw_stage_matrix(Scene& scene, const Rect& area) {
     const Cell at = state.attention.stage_cell;
     ui.text(cells.x1, cells.y1 + ui.px(13),
             "(" + std::to_string(at.i) + ", " + columns_text(at.j) +
-                ") = " + fixed(static_cast<double>(stage_.values()(at.i, at.j)), 6),
+                ") = " + precise(static_cast<double>(stage_.values()(at.i, at.j))),
             ui.theme->text, Face::mono, Align::right);
     if (cell) describe_stage(scene, *cell);
 }
@@ -202,7 +202,7 @@ void AttentionPage::describe_stage(const Scene& scene, Cell cell) const {
     };
     const std::string value = stage_.hidden(cell.i, cell.j)
                                   ? "hidden by the mask"
-                                  : fixed(static_cast<double>(stage_.values()(cell.i, cell.j)), 6);
+                                  : precise(static_cast<double>(stage_.values()(cell.i, cell.j)));
     draw_tooltip(scene.ui, {{{place(matrices_.row_axis, matrices_.rows, cell.i, std::to_string(cell.i)), theme.text}},
                             {{place(matrices_.col_axis, matrices_.cols, cell.j, columns_text(cell.j)), theme.text}},
                             {{value, theme.text, Face::mono}}});
