@@ -27,13 +27,13 @@ std::size_t colours_of(const fs::path& file, int width, int height) {
 
 /// Two dumps that differ in one cell, and what a check would say of them.
 struct Report {
-    Report(const TemporaryFolder& folder, const std::string& stage)
+    Report(const TemporaryFolder& folder, const std::string& stage, double found = 9)
         : file(folder / "report.json"), candidate(folder / "candidate.safetensors") {
         for (const bool right : {true, false}) {
             locus::Trace trace;
             locus::Tensor<double> values({1, 2, 4, 4});
             for (locus::Index n = 0; n < values.size(); ++n) values[n] = static_cast<double>(n % 5);
-            if (!right) values[25] = 9;
+            if (!right) values[25] = found;
             trace.add("layer.0.p2c", std::move(values));
             locus::write_trace(right ? folder / "reference.safetensors" : candidate, trace);
         }
@@ -64,6 +64,27 @@ TEST_CASE("view: the pages there are", "[viewer][cli]") {
     CHECK(run("locus-view", {"--list-pages"}).out ==
           "start\npositions\nattention\ndecoder\nrope\ntransformer-xl\npermutation\ntext\ncompare\nconformance\n"
           "training\n");
+}
+
+TEST_CASE("view: cells of differences that would all say 0 say nothing", "[viewer][cli]") {
+    if (!has_virtual_display()) {
+        WARN("skipped: xvfb-run is missing, so no picture can be drawn");
+        return;
+    }
+    const auto zeros = [](double found) {
+        const TemporaryFolder folder;
+        const std::string report = Report(folder, "layer.0.p2c", found).file.string();
+        const fs::path svg = folder / "difference.svg";
+        const Outcome outcome = view({"--report", report, "--export", svg.string(), "--region", "B-A"});
+        INFO(outcome.err);
+        REQUIRE(outcome.status == 0);
+        const std::string picture = read_file(svg);
+        std::ptrdiff_t count = 0;
+        for (std::size_t at = 0; (at = picture.find(">0</text>", at)) != std::string::npos; ++at) ++count;
+        return count;
+    };
+    CHECK(zeros(9) == 2 + 15);  // of both axes, and of the cells that are right
+    CHECK(zeros(1e-5) == 2);
 }
 
 TEST_CASE("view: --model names the model as every other verb has it", "[viewer][cli]") {
