@@ -10,7 +10,7 @@
 namespace locus::conformance {
 
 /// What a reference in double is exact to where its code takes angles, scales or scores in float32, as those of
-/// transformers, Microsoft and Transformer-XL do: |difference| <= 1e-6 max(1, max |stage|).
+/// transformers, Microsoft and Transformer-XL do: |difference| <= 1e-6 (1 + max |stage|), as a kit's case.json has it.
 inline constexpr double kSinglePrecision = 1e-6;
 
 /// The first stage that shows the reference to be no more exact than kSinglePrecision although it is in double: it
