@@ -297,6 +297,13 @@ TEST_CASE("compare: choosing a mistake makes B of it and asks for its first stag
     CHECK(state.compare.from_model());
     CHECK(state.compare.b.mistake == "7.2");
     CHECK(state.compare.opens_first);
+    state = State();
+    REQUIRE(state.compare.b.dialect != state.compare.a.dialect);  // the page opens on the paper's p2c
+    state.compare.make_mistake("26");
+    CHECK(state.compare.b.dialect == state.compare.a.dialect);
+    state.compare.b.dialect = Dialect::hf;
+    state.compare.make_mistake("7");
+    CHECK(state.compare.b.dialect == Dialect::hf);  // chosen since
     state.compare.make_mistake("");
     CHECK_FALSE(state.compare.opens_first);
     set_field(state, "compare.b.mistake=16.1");

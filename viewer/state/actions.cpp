@@ -58,7 +58,8 @@ bool next_dialect(ActionScope& scope) {
 
 void next_pooling(ActionScope& scope) {
     constexpr const char* kPooling[] = {"the mean of them", "the one farthest from 0", "the greatest", "the least"};
-    scope.state.pooling = static_cast<Pooling>((static_cast<std::size_t>(scope.state.pooling) + 1) % std::size(kPooling));
+    scope.state.pooling =
+        static_cast<Pooling>((static_cast<std::size_t>(scope.state.pooling) + 1) % std::size(kPooling));
     scope.state.notice = std::string("Where a pixel covers several cells it shows ") +
                          kPooling[static_cast<std::size_t>(scope.state.pooling)] + ".";
 }

@@ -59,6 +59,8 @@ void CompareState::make_mistake(const std::string& mistake) {
         b = {};
         report.reset();
     }
+    // What B shows beside A is then the mistake alone, not also the paper's p2c that the page opens with.
+    if (b.mistake.empty() && !mistake.empty()) b.dialect = a.dialect;
     b.mistake = mistake;
     b.layer = -1;
     opens_first = !mistake.empty();

@@ -34,7 +34,8 @@ struct CompareState {
     bool from_model() const { return !report && a.file.empty() && b.file.empty(); }
     /// True if a side is a pass of another sentence or model than those on screen.
     bool has_own_words() const { return !(a.text.empty() && b.text.empty() && a.model.empty() && b.model.empty()); }
-    /// B becomes a port that makes this mistake, "7" or "7.2"; its first stage is opened.  "" makes none.
+    /// B becomes a port that makes this mistake, "7" or "7.2", and else follows A's dialect; its first stage is opened.
+    /// "" makes none.
     void make_mistake(const std::string& mistake);
     Index head_of_b() const { return other_head < 0 ? head : other_head; }
     /// nullptr without a report.

@@ -56,8 +56,8 @@ const MistakeEffects* ComparePage::mistake_list(const Scene& scene) {
     const State& state = scene.state;
     const CompareSide& side = state.compare.b;
     MistakeQuery query{side.model.empty() ? scene.session.opened_as() : side.model, state.text, state.tokens,
-                       state.mask, side.dialect};
-    if (!side.text.empty()) query = {query.model, side.text, "", "", side.dialect};
+                       state.mask, side.mistake.empty() ? state.compare.a.dialect : side.dialect};
+    if (!side.text.empty()) query = {query.model, side.text, "", "", query.dialect};
     return asker_->list_for(query);
 }
 
