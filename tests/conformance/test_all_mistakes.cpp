@@ -14,6 +14,7 @@
 #include "core/conformance/report/report.h"
 #include "core/io/safetensors.h"
 #include "tests/conformance/kit_fixture.h"
+#include "tests/conformance/several_mistakes.h"
 #include "tests/conformance/toy/injected_mistakes.h"
 #include "tests/conformance/toy/recorded_ranges.h"
 #include "tests/run_program.h"
@@ -23,86 +24,6 @@ namespace locus::test::test_all_mistakes {
 
 using namespace locus::conformance;
 using namespace locus::conformance::toy;
-
-namespace {
-
-/// Everything that is said of a candidate.
-AllMistakes all_of(const Range& range, const Trace& reference, const Trace& candidate, bool model = true,
-                   bool input = true) {
-    Evidence evidence{reference, candidate, model ? range.model : nullptr,
-                      input ? range.segments : std::vector<ModelInput>{}};
-    const Comparison comparison = compare(reference, candidate);
-    REQUIRE(comparison.first());
-    const KitCase stages = case_of(reference);
-    const std::vector<std::string> roots = first_wrong(stages, comparison);
-    const auto first = std::find_if(comparison.stages.begin(), comparison.stages.end(),
-                                    [&](const StageVerdict& each) { return each.name == roots.front(); });
-    return diagnose_all(evidence, comparison, *first, stages.depends);
-}
-
-/// What a port dumps that reports these stages alone.
-Trace reported(const Trace& all, const std::string& globs) {
-    const StageFilter filter(globs);
-    Trace kept;
-    for (const Stage& stage : all.stages())
-        if (filter.keeps(stage.name)) kept.add(stage);
-    return kept;
-}
-
-std::set<int> numbers_of(const AllMistakes& all) {
-    std::set<int> numbers;
-    for (const WrongStage& stage : all.stages) {
-        if (stage.diagnosis.named) numbers.insert(stage.diagnosis.named->mistake);
-        for (const Explanation& each : stage.pair) numbers.insert(each.mistake);
-    }
-    return numbers;
-}
-
-std::string said(const AllMistakes& all) {
-    std::string text = std::string("right once repaired: ") + repaired_word(all.repaired);
-    for (const WrongStage& stage : all.stages) {
-        text += "\n" + stage.stage + ":";
-        if (stage.diagnosis.named) text += " " + std::to_string(stage.diagnosis.named->mistake);
-        for (const Explanation& each : stage.pair) text += " +" + std::to_string(each.mistake);
-        if (!stage.explained()) text += " " + stage.diagnosis.pattern;
-    }
-    return text;
-}
-
-/// Other values, which no formula gives.
-Tensor<double> shaken(Tensor<double> values, double by = 0.3) {
-    for (Index n = 0; n < values.size(); ++n) values[n] += by * std::sin(7.0 * static_cast<double>(n));
-    return values;
-}
-
-/// The same but for one stage, which follows from nothing; what stands after it stays.
-Trace with_strange(const Trace& made, const std::string& name) {
-    Trace port;
-    for (const Stage& stage : made.stages()) {
-        Stage own = stage;
-        if (stage.name == name) own.values = shaken(std::get<Tensor<double>>(own.values));
-        port.add(own);
-    }
-    return port;
-}
-
-/// What a port reports up to this stage.
-Trace ended_at(const Trace& all, const std::string& name) {
-    Trace kept;
-    for (const Stage& stage : all.stages()) {
-        kept.add(stage);
-        if (stage.name == name) break;
-    }
-    return kept;
-}
-
-struct SeveralMistakes {
-    Family family;
-    std::string where;
-    Ways ways;
-};
-
-}  // namespace
 
 TEST_CASE("all mistakes: a port that makes several at once is named completely, in float and in double",
           "[kit][several]") {
@@ -128,49 +49,6 @@ TEST_CASE("all mistakes: a port that makes several at once is named completely, 
     };
     check(range.recorded, port_with_all<float>(range, port.ways));
     check(range.sharp, port_with_all<double>(range, port.ways));
-}
-
-TEST_CASE("all mistakes: two in one stage are found as a pair, and neither is named alone", "[kit][several]") {
-    const SeveralMistakes port =
-        GENERATE(values<SeveralMistakes>({{Family::deberta, "ms_deberta_v3_emd", {{26, 0}, {86, 0}}},
-                                          {Family::deberta, "ms_deberta_v3_emd", {{26, 0}, {82, 1}}},
-                                          {Family::roformer, "hf_roformer", {{27, 0}, {82, 1}}}}));
-    const Range& range = several_range(port.family, port.where);
-    const AllMistakes all = all_of(range, range.sharp, port_with_all<double>(range, port.ways));
-    INFO(port.where << "\n" << said(all));
-    REQUIRE(all.stages.front().pair.size() == 2);
-    CHECK_FALSE(all.stages.front().diagnosis.named);
-    CHECK(numbers_of(all) == std::set<int>{port.ways[0].first, port.ways[1].first});
-    CHECK(all.repaired == Repaired::yes);
-    for (const Explanation& each : all.stages.front().pair) CHECK(each.fits());
-}
-
-TEST_CASE("all mistakes: two in stages that nobody reports are found as a pair in the first stage after them",
-          "[kit][several]") {
-    struct SmallDump {
-        SeveralMistakes port;
-        std::string globs;
-    };
-    const SmallDump dump = GENERATE(
-        values<SmallDump>({{{Family::deberta, "ms_deberta_v3_emd", {{26, 0}, {32, 0}}}, "*.probs"},  // scale and mask
-                           {{Family::deberta, "ms_deberta_v3_emd", {{26, 0}, {36, 0}}}, "layer.0.probs"},
-                           {{Family::deberta, "ms_deberta_v3_emd", {{86, 0}, {32, 0}}}, "*.c2c,*.c2p,*.p2c,*.probs"},
-                           {{Family::deberta, "ms_deberta_v3_emd", {{1, 0}, {95, 0}}}, "layer.0.probs"},
-                           {{Family::deberta, "hf_deberta_v1", {{28, 1}, {95, 0}}}, "*.probs"},
-                           {{Family::deberta, "ms_deberta_v3_emd", {{25, 0}, {32, 0}}}, "*.context"},
-                           {{Family::roformer, "hf_roformer", {{27, 0}, {95, 0}}}, "*.probs"},
-                           {{Family::roformer, "hf_roformer", {{56, 0}, {27, 0}}}, "layer.0.probs"},
-                           {{Family::xlnet, "hf_xlnet_bi", {{26, 1}, {73, 0}}}, "*.probs"}}));
-    const Range& range = several_range(dump.port.family, dump.port.where);
-    const auto check = [&](const Trace& reference, const Trace& port) {
-        const AllMistakes all = all_of(range, reference, reported(port, dump.globs));
-        INFO(dump.port.where << ", " << dump.globs << "\n" << said(all));
-        CHECK(all.stages.front().pair.size() == 2);
-        CHECK_FALSE(all.stages.front().diagnosis.named);
-        CHECK(numbers_of(all) == std::set<int>{dump.port.ways[0].first, dump.port.ways[1].first});
-    };
-    check(range.sharp, port_with_all<double>(range, dump.port.ways));
-    check(range.recorded, port_with_all<float>(range, dump.port.ways));
 }
 
 TEST_CASE("all mistakes: of one stage of the first layer alone most mistakes are named, and none wrongly",
@@ -297,13 +175,6 @@ Trace reshaped(const Trace& made, const std::vector<std::string>& ends,
     return port;
 }
 
-/// What is said of a stage; nullptr if it is not wrong by itself.
-const WrongStage* wrong_at(const AllMistakes& all, const std::string& name) {
-    const auto found =
-        std::find_if(all.stages.begin(), all.stages.end(), [&](const WrongStage& each) { return each.stage == name; });
-    return found == all.stages.end() ? nullptr : &*found;
-}
-
 }  // namespace
 
 TEST_CASE("all mistakes: a stage of another shape counts as not reported, and what follows from it is still judged",
@@ -341,33 +212,6 @@ TEST_CASE("all mistakes: a stage of another shape counts as not reported, and wh
     INFO(said(all));
     CHECK_FALSE(all.stages.empty());
     CHECK(all.repaired != Repaired::yes);
-}
-
-TEST_CASE("all mistakes: a number that all scores share is one mistake or none, never a pair", "[kit][several]") {
-    for (const auto& [family, where, divisor] : {std::tuple{Family::deberta, "ms_deberta_v3_emd", "sqrt(n d)"},
-                                                 std::tuple{Family::roformer, "hf_roformer", "sqrt(d)"},
-                                                 std::tuple{Family::transformer_xl, "txl_basic", "sqrt(d)"}}) {
-        const Range& range = several_range(family, where);
-        const std::string name = (range.segments.size() > 1 ? "segment.0." : "") + std::string("layer.0.scores");
-        for (const double factor : {1 / std::sqrt(3.0), 1 / std::sqrt(2.0), 0.37, 1.9}) {
-            Trace port;
-            for (const Stage& stage : range.sharp.stages()) {
-                Stage own = stage;
-                if (stage.name == name) {
-                    auto& values = std::get<Tensor<double>>(own.values);
-                    for (Index n = 0; n < values.size(); ++n) values[n] *= factor;
-                }
-                port.add(own);
-            }
-            const AllMistakes all = all_of(range, range.sharp, port);
-            INFO(where << " " << factor << "\n" << said(all));
-            REQUIRE(wrong_at(all, name));
-            CHECK(wrong_at(all, name)->pair.empty());
-            CHECK_THAT(wrong_at(all, name)->diagnosis.pattern,
-                       Catch::Contains(" times what it should be: divided by ") &&
-                           Catch::Contains(std::string(" instead of ") + divisor));
-        }
-    }
 }
 
 TEST_CASE("all mistakes: where none explains a stage the nearest is told, if it is near", "[kit][several]") {
@@ -528,33 +372,19 @@ TEST_CASE("all mistakes: after a mistake in what nobody reports, stages follow f
 TEST_CASE("all mistakes: what would make another stage of the layer wrong is not named where that one is right",
           "[kit][several]") {
     const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
-    const Variant next_row = {"c2p, and no other term, reads the next row", {c2p_by([](const Replay& at) {
-                                  Tensor<double> rows = index_here(at);
-                                  const double last = static_cast<double>(at("k_r").extent(1) - 1);
-                                  for (Index n = 0; n < rows.size(); ++n) rows[n] = std::min(rows[n] + 1, last);
-                                  return rows;
-                              })}};
-    const MistakenPass port = mistaken_pass({range.model, range.segments, Dialect::reference, range.sharp}, next_row);
+    const Variant third_row = {"c2p, and no other term, reads the third row after the right one",
+                               {c2p_by([](const Replay& at) {
+                                   Tensor<double> rows = index_here(at);
+                                   const double last = static_cast<double>(at("k_r").extent(1) - 1);
+                                   for (Index n = 0; n < rows.size(); ++n) rows[n] = std::min(rows[n] + 3, last);
+                                   return rows;
+                               })}};
+    const MistakenPass port = mistaken_pass({range.model, range.segments, Dialect::reference, range.sharp}, third_row);
     const AllMistakes all = all_of(range, range.sharp, port.trace);
     INFO(said(all));
     REQUIRE(wrong_at(all, "layer.1.c2p"));
     CHECK(wrong_at(all, "layer.1.p2c") == nullptr);
     CHECK(numbers_of(all).empty());
-}
-
-TEST_CASE("all mistakes: what no two mistakes explain in one layer is not tried again in every other",
-          "[kit][several]") {
-    const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
-    const Variant other = {"ffn is another",
-                           {{"ffn", {"ffn_act"}, [](const Replay& at) { return shaken(at.right("ffn")); }}}};
-    const Trace made = mistaken_pass({range.model, range.segments, Dialect::reference, range.sharp}, other).trace;
-    const Trace outputs = reported(made, "*.output");
-    const AllMistakes all = all_of(range, range.sharp, outputs);
-    INFO(said(all));
-    CHECK(all.repaired == Repaired::no);
-    CHECK(all.stages.size() == 5);
-    CHECK(all.pairs_tried > 0);
-    CHECK(all.pairs_tried == all_of(range, range.sharp, ended_at(outputs, "layer.0.output")).pairs_tried);
 }
 
 TEST_CASE("all mistakes: one mistake is one, whatever follows from it", "[kit][several]") {

@@ -122,7 +122,7 @@ TEST_CASE("other parts: a layer that has the weights of another one, in every fa
 
 TEST_CASE("other parts: one weight for another, and one that is left out", "[kit][parts]") {
     const Range& range = deberta();
-    const std::string norm = "encoder.layer.1.output.LayerNorm", other = "encoder.layer.1.attention.output.LayerNorm";
+    const std::string norm = "encoder.layer.1.output.LayerNorm", other = "embeddings.LayerNorm";
     CHECK(pattern_of(with_weights(range, replacing(norm, other)), "layer.1.output") ==
           "it is made with " + other + " instead of " + norm);
     const auto same = [](const std::string& name) { return name; };
@@ -187,10 +187,31 @@ TEST_CASE("other parts: rows of the absolute table that begin elsewhere", "[kit]
           "the rows of embeddings.position_embeddings.weight are read 2 too far on");
 }
 
+TEST_CASE("other parts: another weight is seen from as far away as the next stage that is reported", "[kit][parts]") {
+    const Range& range = deberta();
+    const auto from_outputs = [&](const Mixed::Other& other, std::map<std::string, double> constant = {}) {
+        const auto weights = std::make_shared<Mixed>(range.model->source, other, std::move(constant));
+        const Trace all = open_model<double>(range.model->config_json, range.model->location, weights)
+                              ->forward(range.segments, Dialect::official);
+        Trace candidate;
+        for (const char* name : {"layer.0.output", "layer.1.output"}) candidate.add(all.at(name));
+        return judged(range, candidate);
+    };
+    // The stage that is made with it is three steps before the one that shows it.
+    CHECK(pattern_of(from_outputs(replacing("encoder.layer.1.attention.output.LayerNorm", "embeddings.LayerNorm")),
+                     "layer.1.output") ==
+          "it is made with embeddings.LayerNorm instead of encoder.layer.1.attention.output.LayerNorm");
+    CHECK(pattern_of(from_outputs([](const std::string& name) { return name; },
+                                  {{"encoder.layer.0.intermediate.dense.bias", 0}}),
+                     "layer.0.output") == "named");  // 104
+    CHECK(pattern_of(from_outputs(replacing("layer.1.", "layer.0.")), "layer.1.output") ==
+          "it is made with the weights of encoder.layer.0 instead of those of encoder.layer.1");
+}
+
 TEST_CASE("other parts: another stage in the place of one", "[kit][parts]") {
     const Range& range = deberta();
-    // The residual of the second sublayer is what the layer began with.
-    const Tensor<double>&ffn = of(range, "layer.0.ffn"), &x = of(range, "embeddings.output");
+    // The residual of the second sublayer is the context.
+    const Tensor<double>&ffn = of(range, "layer.0.ffn"), &x = of(range, "layer.0.context");
     const auto normed = [&](double factor) {
         const Matrix<double> sum = ffn.rows() + factor * x.rows();
         return as_tensor<double>(x.shape(),
@@ -198,13 +219,13 @@ TEST_CASE("other parts: another stage in the place of one", "[kit][parts]") {
                                                     range.model->deberta->config().layer_norm_eps));
     };
     CHECK(pattern_of(with_stage(range, "layer.0.output", normed(1), "layer.0.output"), "layer.0.output") ==
-          "it is made of embeddings.output instead of layer.0.attention");
-    const Matrix<double> twice = ffn.rows() + 2 * of(range, "layer.0.attention").rows();
+          "it is made of layer.0.context instead of layer.0.attention");
+    const Matrix<double> half = ffn.rows() + 0.5 * of(range, "layer.0.attention").rows();
     const Tensor<double> scaled = as_tensor<double>(
-        x.shape(), layer_norm<double>(twice, range.model->deberta->norm("encoder.layer.0.output.LayerNorm"),
+        x.shape(), layer_norm<double>(half, range.model->deberta->norm("encoder.layer.0.output.LayerNorm"),
                                       range.model->deberta->config().layer_norm_eps));
     CHECK(pattern_of(with_stage(range, "layer.0.output", scaled, "layer.0.output"), "layer.0.output") ==
-          "it is made of 2 times layer.0.attention");
+          "it is made of 0.5 times layer.0.attention");
     // One factor of all values says more than that of what they are made of.
     Tensor<double> flipped = of(range, "layer.0.c2c");
     for (Index n = 0; n < flipped.size(); ++n) flipped[n] *= -1;
@@ -234,21 +255,21 @@ TEST_CASE("other parts: terms of a sum that count differently", "[kit][parts]") 
                           "layer.0.scores");
     };
     CHECK(
-        said({1, -1, 1}) ==
-        "its terms count differently than they should: layer.0.c2c 1 times, layer.0.c2p -1 times, layer.0.p2c 1 times");
-    CHECK_THAT(said({1, 2, 0}), Contains("layer.0.c2p 2 times, layer.0.p2c 0 times"));
+        said({-1, 1, 1}) ==
+        "its terms count differently than they should: layer.0.c2c -1 times, layer.0.c2p 1 times, layer.0.p2c 1 times");
+    CHECK_THAT(said({1, 3, 0}), Contains("layer.0.c2p 3 times, layer.0.p2c 0 times"));
     CHECK_THAT(said({1.5, 1, 1}), Contains("layer.0.c2c 1.5 times"));
     CHECK_THAT(said({5, 5, 5}), StartsWith("every value is 5 times"));  // a scale, not a count
     const Range& xl = several_range(Family::transformer_xl, "txl_basic");
     const std::string layer = "segment.0.layer.0.";
-    CHECK_THAT(pattern_of(with_stage(xl, layer + "scores", sum(xl, layer, {"ac", "bd"}, {1, -1}), layer + "scores"),
+    CHECK_THAT(pattern_of(with_stage(xl, layer + "scores", sum(xl, layer, {"ac", "bd"}, {1, -3}), layer + "scores"),
                           layer + "scores"),
-               Contains(layer + "ac 1 times, " + layer + "bd -1 times"));
+               Contains(layer + "ac 1 times, " + layer + "bd -3 times"));
 }
 
 TEST_CASE("other parts: scores that are scaled once more before their softmax", "[kit][parts]") {
     const Range& range = deberta();
-    for (const double factor : {0.5, std::log(2.0), 1.7}) {
+    for (const double factor : {0.5, std::log(10.0), 1.7}) {
         Tensor<double> probs = of(range, "layer.0.probs");
         const Tensor<double>& scores = of(range, "layer.0.scores");
         const Index keys = probs.extent(3);
@@ -259,7 +280,7 @@ TEST_CASE("other parts: scores that are scaled once more before their softmax", 
             for (Index n = row * keys; n < (row + 1) * keys; ++n)
                 if (probs[n] > 0) probs[n] = std::exp(factor * scores[n]) / sum;
         }
-        const std::string number = factor == 0.5 ? "0.5" : factor == 1.7 ? "1.7" : "0.693147";
+        const std::string number = factor == 0.5 ? "0.5" : factor == 1.7 ? "1.7" : "2.30259";
         CHECK(pattern_of(with_stage(range, "layer.0.probs", probs, "layer.0.probs"), "layer.0.probs") ==
               "it is made of " + number + " times layer.0.scores");
     }
@@ -281,7 +302,7 @@ TEST_CASE("other parts: channels that are cut into heads in another order", "[ki
                     unmoved[to] = right[((b * heads + channel / width) * length + flat / (heads * width)) * width +
                                         channel % width];
                 }
-    CHECK_THAT(pattern_of(with_stage(range, "layer.0.q", cut, "layer.0.q"), "layer.0.q"),
+    CHECK_THAT(pattern_of(with_stage(range, "layer.0.q", cut, "layer.0.v"), "layer.0.q"),
                StartsWith("the channels are cut into heads as [d,H] instead of [H,d]"));
     // A port that goes on with them is wrong itself; it has not saved something else.
     Trace candidate;

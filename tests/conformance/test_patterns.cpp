@@ -124,6 +124,25 @@ TEST_CASE("pattern: axes exchanged or read backwards", "[kit]") {
                Equals("the query axis is reversed"));
     CHECK_THAT(said("layer.0.k_r", table, reordered(table, 1, {7, 6, 5, 4, 3, 2, 1, 0})),
                Equals("the rows of the table are reversed"));
+    CHECK_THAT(said("layer.0.k_r", table, reordered(table, 1, {7, 0, 1, 2, 3, 4, 5, 6})),
+               Equals("the rows of the table stand 1 further on, the last in front"));
+    CHECK_THAT(said("layer.0.q_r", table, reordered(table, 1, {2, 3, 4, 5, 6, 7, 0, 1})),
+               Equals("the rows of the table stand 2 further to the front, the first at the end"));
+    CHECK_THAT(said("layer.0.k_r", table, reordered(table, 1, {4, 5, 6, 7, 0, 1, 2, 3})),
+               Equals("the two halves of the table are exchanged"));
+}
+
+TEST_CASE("pattern: rows of zeros", "[kit]") {
+    const Tensor<double> x = random_tensor({2, 5, 6});
+    Tensor<double> zeros = x;
+    for (Index c = 0; c < 6; ++c) zeros[(5 + 3) * 6 + c] = 0;
+    CHECK_THAT(said("layer.0.output", x, zeros),
+               Equals("1 of 10 rows is 0, the others are right; the first of them: [1, 3]"));
+    for (Index c = 0; c < 6; ++c) zeros[2 * 6 + c] = 0;
+    CHECK_THAT(said("layer.0.output", x, zeros),
+               Equals("2 of 10 rows are 0, the others are right; the first of them: [0, 2]"));
+    zeros[0] += 1;  // one more that is wrong
+    CHECK_THAT(said("layer.0.output", x, zeros), !Catch::Contains("rows are 0"));
 }
 
 TEST_CASE("pattern: heads, samples and channels in another order", "[kit]") {

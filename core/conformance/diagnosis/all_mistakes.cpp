@@ -73,7 +73,9 @@ public:
         own_.shared = std::make_shared<SharedWork>();
         if (!saved && !stage.diagnosis.named) saved = laid_out_otherwise(evidence_, verdict, right, stage.diagnosis);
         if (saved) {
-            if (remark) is_only(*remark, stage.diagnosis);
+            // What holds another stage's numbers and is not gone on with is no mistake in what that is made by.
+            const auto only = remark ? remark : another_stage(evidence_, verdict);
+            if (only) is_only(*only, stage.diagnosis);
             stage.saved = *saved;
             add_saved(std::move(stage), right);
             return false;
@@ -250,8 +252,9 @@ private:
         auto saved = remark ? remark : saved_otherwise(own_, seen_, verdict, right, made_of_);
         if (!saved && repeats(judge, verdict, *leaves)) return;
         WrongStage stage{verdict.name, diagnose(own_, seen, verdict, assumed), {}, "", ""};
-        if (remark)
-            is_only(*remark, stage.diagnosis);
+        const auto only = remark || !saved ? remark : another_stage(evidence_, verdict);
+        if (only)
+            is_only(*only, stage.diagnosis);
         else if (saved)
             stage.diagnosis.pattern = pattern_beside(verdict, right);
         else if (!stage.diagnosis.named)

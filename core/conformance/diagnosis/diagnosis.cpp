@@ -152,6 +152,8 @@ const std::vector<Equivalent>& equivalents() {
          "what is missing is q times the key's bias, or the query's bias times k, from c2c or from the position term"},
         {27, 30, false, "numbers of heads that are numbers of terms, H = 2, 3, 4",
          "sqrt(D) = sqrt(H d) is the scale of H terms"},
+        {28, 126, false, "models whose heads have 4 channels",
+         "a term that is not divided by sqrt(4) is the same as one that is added twice"},
         {33, 35, true, "",
          "a constant that overflows to -inf leaves NaN in rows without keys: that is how most of them get it"},
         {40, 52, false, "an eps that is seen in the head alone",

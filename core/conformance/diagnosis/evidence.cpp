@@ -259,6 +259,7 @@ MaskedRow Replay::masked_row() const {
     if (!probs || probs->rank() != 4) return masked_row_of(family(), dialect());
     const Index heads = probs->shape()[1], rows = probs->shape()[2], keys = probs->shape()[3];
     const Replay right(evidence_, scope_);  // whatever this hypothesis hides
+    bool decides = false;
     for (Index b = 0; b < probs->shape()[0]; ++b) {
         Mask visible;
         try {
@@ -267,11 +268,13 @@ MaskedRow Replay::masked_row() const {
             return MaskedRow::zero;  // without inputs only zeros show what is hidden
         }
         if (visible.rows() != rows || visible.cols() != keys) continue;
-        for (Index i = 0; i < rows; ++i)
-            if ((visible.row(i).array() == 0).all() && (*probs)[(b * heads * rows + i) * keys] != 0)
-                return MaskedRow::uniform;
+        for (Index i = 0; i < rows; ++i) {
+            if ((visible.row(i).array() != 0).any()) continue;
+            if ((*probs)[(b * heads * rows + i) * keys] != 0) return MaskedRow::uniform;
+            decides = true;
+        }
     }
-    return MaskedRow::zero;
+    return decides ? MaskedRow::zero : masked_row_of(family(), dialect());
 }
 
 Index Replay::layer() const {

@@ -162,6 +162,17 @@ bool Judge::contradicted(const Mistake& mistake, const Variant& variant) const t
     return false;
 }
 
+bool Judge::changes(const Variant& variant) const try {
+    const Tensor<double> right = Replay(evidence_, scope(), {}, assumed_).computed(stem());
+    const Tensor<double> wrong = Replay(evidence_, scope(), variant.formulas, assumed_).computed(stem());
+    const double allowed = verdict_.tolerance.absolute + verdict_.tolerance.relative * largest_size(right);
+    return !(largest_difference(wrong, right) <= allowed);
+} catch (const NotEnough&) {
+    return false;
+} catch (const Error&) {  // shapes that do not fit the formula
+    return false;
+}
+
 int Judge::explained_around(const Variant& variant) const {
     const std::string around = scope() + (stem().starts_with('/') ? "layer.0." : "");
     const bool asks_the_decoder = stem().starts_with("/emd.query");

@@ -49,6 +49,9 @@ public:
     std::vector<Hypothesis> judge_all(const std::vector<OpenHypothesis>& open) const;
     /// True if the candidate reports a stage that this way of making the mistake makes wrong, and has it right.
     bool contradicted(const Mistake& mistake, const Variant& variant) const;
+    /// True if this way alone makes other numbers of the stage than the right formula does, by more than rounding
+    /// explains.
+    bool changes(const Variant& variant) const;
     /// How many stages that the candidate reports around this one are as the variant would have them.
     int explained_around(const Variant& variant) const;
     Index size() const { return found_.size(); }

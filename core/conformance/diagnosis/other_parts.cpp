@@ -16,10 +16,10 @@ namespace locus::conformance {
 
 namespace {
 
-constexpr double kMostWork = 1e10;  // multiplications that all tries may take, at a thousand for each value,
+constexpr double kMostWork = 1e10;  // multiplications that all tries may take, at a thousand for each value at least,
 constexpr double kFewestTried = 16, kMostTried = 400;  // and how many of them there are at least and at most
-constexpr std::size_t kMostRead =
-    12;  // tensors that one stage is made with; what is computed from further back has more
+constexpr std::size_t kFewRead = 12;                   // tensors that a stage is made with directly,
+constexpr std::size_t kMostRead = 64;                  // and from as far back as the last stages that are reported
 
 // Other weights.
 
@@ -129,16 +129,25 @@ public:
           const std::vector<Formula>& assumed)
         : evidence_(evidence), comparison_(comparison), verdict_(verdict), assumed_(assumed) {
         std::tie(scope_, stem_) = scope_and_stem(verdict.name);
-        if (evidence.model) read_ = weights_read();
+        if (!evidence.model) return;
+        // First by what the candidate itself reports, as far back as that is; the reference's values of what it does
+        // not report would hide which part is another one.
+        for (const std::string& name : evidence.reference.names())
+            if (!is_of_right_shape(evidence, evidence.candidate, name)) evidence_.not_its_own.insert(name);
+        evidence_.shared = std::make_shared<SharedWork>();
+        read_ = weights_read();
+        if (read_ && read_->size() <= kMostRead && most_tries() >= kFewestTried) return;
+        evidence_ = evidence;
+        read_ = weights_read();
+        if (read_ && read_->size() > kFewRead) read_.reset();
     }
 
     std::optional<std::string> sentence(bool first) const {
         if (const auto counts = counts_of_terms()) return counts;
-        if (evidence_.model && (!read_ || read_->size() > kMostRead)) return std::nullopt;
+        if (evidence_.model && !read_) return std::nullopt;
         std::optional<std::string> found;
         Tensor<double> predicted;
-        const auto values = static_cast<double>(widened(*evidence_.candidate.at(verdict_.name)).size());
-        double left = std::clamp(kMostWork / (1000 * values), kFewestTried, kMostTried);
+        double left = std::max(most_tries(), kFewestTried);
         for (const auto& tried : {&Parts::other_weights, &Parts::other_stages})
             for (const Other& other : (this->*tried)()) {
                 if (--left < 0) return found;
@@ -165,6 +174,19 @@ private:
         } catch (const Error&) {  // a table without so many rows
             return std::nullopt;
         }
+    }
+
+    /// How many tries the work allows; each multiplies every token by every matrix that is read.
+    double most_tries() const {
+        const Shape shape = widened(*evidence_.candidate.at(verdict_.name)).shape();
+        double work = 1000 * static_cast<double>(element_count(shape)), elements = 0;
+        for (const std::string& name : read_.value_or(std::set<std::string>()))
+            if (const Shape matrix = evidence_.model->source->shape(name).value_or(Shape{}); matrix.size() > 1)
+                elements += static_cast<double>(element_count(matrix));
+        Index tokens = 0;
+        for (const ModelInput& segment : evidence_.segments) tokens += segment.tokens.size();
+        work = std::max(work, elements * static_cast<double>(tokens));
+        return std::min(kMostWork / work, kMostTried);
     }
 
     Evidence changed() const {
@@ -206,7 +228,7 @@ private:
                        }});
     }
 
-    const Evidence& evidence_;
+    Evidence evidence_;
     const Comparison& comparison_;
     const StageVerdict& verdict_;
     const std::vector<Formula>& assumed_;

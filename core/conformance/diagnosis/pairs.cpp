@@ -1,6 +1,8 @@
 #include "core/conformance/diagnosis/pairs.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 namespace locus::conformance {
 
@@ -12,7 +14,7 @@ bool replaces(const Variant& variant, const std::string& stem) {
 namespace {
 
 constexpr std::size_t kMostPaired = 32;    // hypotheses that are tried in pairs,
-constexpr std::size_t kMostOfOne = 96;     // and those that stand in place of the stage itself, or of stages
+constexpr std::size_t kMostOfOne = 120;    // and those that stand in place of the stage itself, or of stages
 constexpr std::size_t kMostSteps = 2;      // that lie so many steps before it and are not reported
 constexpr double kMostPairedValues = 1e9;  // values that all pairs together predict
 
@@ -21,9 +23,9 @@ struct Pair {
     int first = 0, second = 0;
     const Variant *first_way = nullptr, *second_way = nullptr;
     Variant both;
-    bool same_mistakes(const Pair& other) const {
-        return std::minmax(first, second) == std::minmax(other.first, other.second);
-    }
+    std::pair<int, int> numbers() const { return std::minmax(first, second); }
+    bool has(int mistake) const { return first == mistake || second == mistake; }
+    int other_than(int mistake) const { return first == mistake ? second : first; }
 };
 
 Pair pair_of(const OpenHypothesis& first, const OpenHypothesis& second) {
@@ -95,6 +97,13 @@ std::vector<Pair> pairs_of(const std::vector<OpenHypothesis>& open) {
     return pairs;
 }
 
+/// "c2p alone; the same numbers here: mistake 12".
+std::string with_equivalents(std::string how, const std::set<int>& mistakes) {
+    for (const int mistake : mistakes)
+        how += (how.empty() ? "" : "; ") + ("the same numbers here: mistake " + std::to_string(mistake));
+    return how;
+}
+
 }  // namespace
 
 std::vector<Explanation> pair_behind(const Evidence& evidence, const Judge& judge, const std::string& stage,
@@ -108,20 +117,42 @@ std::vector<Explanation> pair_behind(const Evidence& evidence, const Judge& judg
         return a.explanation.residual < b.explanation.residual;
     });
     if (all.empty() || !all.front().explanation.fits()) return {};
-    const Hypothesis& best = all.front();
     const auto of = [&](const Hypothesis& each) -> const Pair& {
         return pairs[static_cast<std::size_t>(each.explanation.mistake) - 1];
     };
-    const auto far = [&](const Hypothesis& each) { return judge.is_far(each.explanation, best.explanation); };
+    const Hypothesis& least = all.front();
+    const auto far = [&](const Hypothesis& each) { return judge.is_far(each.explanation, least.explanation); };
     if (!std::all_of(alone.begin(), alone.end(), far)) return {};
-    for (const Hypothesis& each : all)
-        if (!of(each).same_mistakes(of(best)) && !far(each)) return {};
+    // Of pairs that make the very same numbers the one that stands first in the catalogue; where it has a mistake in
+    // common with another one, what that has instead is said beside it.
+    const double same = judge.rounding_beside(least.explanation) * std::max(largest_size(least.predicted), 1e-300);
+    const Hypothesis* first = &least;
+    for (const Hypothesis& each : all) {
+        if (far(each) || of(each).numbers() == of(least).numbers()) continue;
+        if (!each.explanation.fits() || !(largest_difference(each.predicted, least.predicted) <= same)) return {};
+        if (of(each).numbers() < of(*first).numbers()) first = &each;
+    }
+    const Hypothesis& best = *first;
+    std::set<int> beside_first, beside_second;
+    for (const Hypothesis& each : all) {
+        const Pair &pair = of(each), &named = of(best);
+        if (pair.numbers() == named.numbers() || far(each)) continue;
+        if (pair.has(named.second))
+            beside_first.insert(pair.other_than(named.second));
+        else if (pair.has(named.first))
+            beside_second.insert(pair.other_than(named.first));
+        else
+            return {};
+    }
+    // One that changes nothing by itself fits only because it puts the right formula back over a part of the other.
+    if (!judge.changes(*of(best).first_way) || !judge.changes(*of(best).second_way)) return {};
     std::vector<Explanation> both(2, best.explanation);
     both[0].mistake = of(best).first;
     both[0].way = of(best).first_way;
+    both[0].how = with_equivalents(both[0].way->how, beside_first);
     both[1].mistake = of(best).second;
     both[1].way = of(best).second_way;
-    for (Explanation& each : both) each.how = each.way->how;
+    both[1].how = with_equivalents(both[1].way->how, beside_second);
     if (both[0].mistake > both[1].mistake) std::swap(both[0], both[1]);
     return both;
 }

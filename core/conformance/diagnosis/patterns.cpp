@@ -249,6 +249,48 @@ Sentence reversed(const Compared& at) {
     return std::nullopt;
 }
 
+/// The rows of a table of positions, moved on as a whole.
+Sentence moved_rows(const Compared& at) {
+    if (at.rank() < 2 || at.axes.size() != at.right.shape().size()) return std::nullopt;
+    const std::string& name = at.axes[at.axes.size() - 2];
+    if (name != "2k" && name != "R") return std::nullopt;
+    const Index rows = at.before_last(), width = at.last();
+    for (Index by = 1; by < rows; ++by) {
+        const auto from = [&](Index n) {
+            const Index row = n / width % rows;
+            return at.right[n + ((row - by + rows) % rows - row) * width];
+        };
+        if (!at.explained_by(from)) continue;
+        if (2 * by == rows) return "the two halves of the table are exchanged";
+        return 2 * by < rows ? "the rows of the table stand " + std::to_string(by) + " further on, the last in front"
+                             : "the rows of the table stand " + std::to_string(rows - by) +
+                                   " further to the front, the first at the end";
+    }
+    return std::nullopt;
+}
+
+/// Some rows are 0, all others right.
+Sentence zero_rows(const Compared& at) {
+    const Index width = at.last(), rows = at.right.size() / std::max<Index>(width, 1);
+    if (at.rank() < 2 || width < 2) return std::nullopt;
+    Index zeros = 0, first = -1;
+    for (Index row = 0; row < rows; ++row) {
+        bool is_zero = true, is_right = true;
+        for (Index n = row * width; n < (row + 1) * width; ++n) {
+            is_zero = is_zero && at.found[n] == 0;
+            is_right = is_right && !at.wrong(n);
+        }
+        if (is_right) continue;
+        if (!is_zero) return std::nullopt;
+        if (first < 0) first = row;
+        ++zeros;
+    }
+    if (zeros == 0 || zeros == rows) return std::nullopt;
+    const Shape& shape = at.right.shape();
+    return std::to_string(zeros) + " of " + std::to_string(rows) + (zeros == 1 ? " rows is" : " rows are") +
+           " 0, the others are right; the first of them: " + place(first, Shape(shape.begin(), shape.end() - 1));
+}
+
 /// For each place of an axis of `found` the one place of `right` that holds the same values; empty if there is none.
 std::vector<Index> order_of(const Compared& at, Index count, Index step) {
     const Index outer = at.right.size() / (count * step);
@@ -401,8 +443,8 @@ std::optional<double> common_factor(const Compared& at) {
 std::optional<std::string> pattern_of_values(const Compared& compared) {
     for (const double value : compared.found.values())
         if (!std::isfinite(value)) return std::nullopt;
-    for (const auto rule : {one_factor, one_offset, transposed_or_exchanged, reversed, heads_cut_otherwise, reordered,
-                            through_a_softmax, by_group})
+    for (const auto rule : {one_factor, one_offset, transposed_or_exchanged, reversed, moved_rows, heads_cut_otherwise,
+                            reordered, through_a_softmax, zero_rows, by_group})
         if (Sentence sentence = rule(compared)) return sentence;
     return std::nullopt;
 }

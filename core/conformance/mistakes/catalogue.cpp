@@ -44,7 +44,13 @@ std::vector<Mistake> all_groups() {
                              classifier_mistakes,
                              token_type_mistakes,
                              rotation_step_mistakes,
-                             angle_precision_mistakes}) {
+                             angle_precision_mistakes,
+                             later_index_mistakes,
+                             head_cut_mistakes,
+                             norm_parameter_mistakes,
+                             residual_mistakes,
+                             later_softmax_mistakes,
+                             term_count_mistakes}) {
         std::vector<Mistake> mistakes = group();
         all.insert(all.end(), std::make_move_iterator(mistakes.begin()), std::make_move_iterator(mistakes.end()));
     }

@@ -19,7 +19,7 @@ struct Variant {
 };
 
 struct Mistake {
-    int number = 0;        // of the catalogue, 1 ... 119
+    int number = 0;        // of the catalogue, 1 ... 126
     bool is_rare = false;  // named after every other one that makes the same numbers
     std::string name;      // "p2c reads delta(j,i), as the paper prints it"
     std::string symptom;   // what the porter sees
@@ -73,5 +73,11 @@ std::vector<Mistake> classifier_mistakes();                 // 114
 std::vector<Mistake> token_type_mistakes();                 // 115
 std::vector<Mistake> rotation_step_mistakes();              // 116 to 118
 std::vector<Mistake> angle_precision_mistakes();            // 119
+std::vector<Mistake> later_index_mistakes();                // 120
+std::vector<Mistake> head_cut_mistakes();                   // 121
+std::vector<Mistake> norm_parameter_mistakes();             // 122
+std::vector<Mistake> residual_mistakes();                   // 123 and 124
+std::vector<Mistake> later_softmax_mistakes();              // 125
+std::vector<Mistake> term_count_mistakes();                 // 126
 
 }  // namespace locus::conformance

@@ -67,6 +67,7 @@ namespace masked_word_head {  // mistake 52
 struct Steps {
     bool dense = true, activation = true, norm = true;
     double eps = -1;  // below 0: that of the configuration
+    bool norm_first = false;
 };
 
 Variant transform(std::string how, Steps steps) {
@@ -75,11 +76,13 @@ Variant transform(std::string how, Steps steps) {
                                   const Tensor<double>& x = head_input(at);
                                   Matrix<double> rows = x.rows();
                                   if (steps.dense) rows = dense<double>(rows, head.dense);
-                                  if (steps.activation) rows = activate<double>(rows, head.activation);
+                                  if (steps.activation && !steps.norm_first)
+                                      rows = activate<double>(rows, head.activation);
                                   if (rows.cols() != head.norm.weight.size())
                                       throw NotEnough{"an embedding as wide as the model"};
                                   if (steps.norm)
                                       rows = layer_norm<double>(rows, head.norm, steps.eps < 0 ? head.eps : steps.eps);
+                                  if (steps.norm_first) rows = activate<double>(rows, head.activation);
                                   return shaped(x, rows);
                               }}}};
 }
@@ -103,7 +106,7 @@ Formula without_bias(const char* stem, const char* from) {
 // An output matrix of its own, untied, is mistake 112.
 Mistake mistake() {
     return {.number = 52,
-            .name = "the head that predicts words lacks a part, has another eps, or counts unlabelled tokens",
+            .name = "the head that predicts words lacks a part, has another eps or order, or counts unlabelled tokens",
             .symptom = "logits and loss are wrong although what the head reads is right",
             .betrays = "mlm.logits - mlm.transform E_word^T == bias; as many losses as labels above 0",
             .evidence = "transformers #15216, #15673, #18659; microsoft/DeBERTa #99, #74",
@@ -114,6 +117,7 @@ Mistake mistake() {
                          transform("without its activation", {.activation = false}),
                          transform("without its norm", {.norm = false}),
                          transform("without all three", {.dense = false, .activation = false, .norm = false}),
+                         transform("its norm before its activation", {.norm_first = true}),
                          transform("eps 1e-12", {.eps = 1e-12}),
                          transform("eps 1e-6", {.eps = 1e-6}),
                          transform("eps 1e-5", {.eps = 1e-5}),

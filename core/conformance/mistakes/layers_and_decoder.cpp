@@ -3,6 +3,7 @@
 #include "core/conformance/formulas/layers.h"
 #include "core/conformance/formulas/transformer_xl.h"
 #include "core/conformance/mistakes/catalogue.h"
+#include "core/positions/position_rows.h"
 
 namespace locus::conformance {
 
@@ -71,18 +72,25 @@ std::vector<Formula> norms_first(bool table_too) {
 }
 
 /// x + norm(f(x)): after, but before the residual joins.
+std::vector<Formula> norm_inside_attention() {
+    return {{"attention", {"context", "x_q"}, [](const Replay& at) {
+                 need(at, false);
+                 const Tensor<double> f =
+                     shaped(at("x_q"), dense<double>(at("context").rows(), attention_dense_of(at)));
+                 return sum_of(normed(at, f, attention_norm_of(at)), at("x_q"));
+             }}};
+}
+
+std::vector<Formula> norm_inside_feed_forward() {
+    return output_by([](const Replay& at) {
+        need(at, false);
+        return sum_of(normed(at, at("ffn"), ffn_norm_of(at)), at("attention"));
+    });
+}
+
 std::vector<Formula> norms_inside() {
-    std::vector<Formula> all = {{"attention", {"context", "x_q"}, [](const Replay& at) {
-                                     need(at, false);
-                                     const Tensor<double> f =
-                                         shaped(at("x_q"), dense<double>(at("context").rows(), attention_dense_of(at)));
-                                     return sum_of(normed(at, f, attention_norm_of(at)), at("x_q"));
-                                 }}};
-    for (Formula& formula : output_by([](const Replay& at) {
-             need(at, false);
-             return sum_of(normed(at, at("ffn"), ffn_norm_of(at)), at("attention"));
-         }))
-        all.push_back(std::move(formula));
+    std::vector<Formula> all = norm_inside_attention();
+    for (Formula& formula : norm_inside_feed_forward()) all.push_back(std::move(formula));
     return all;
 }
 
@@ -118,7 +126,11 @@ Mistake mistake() {
             .variants = {{"in front of both sublayers", norms_first(false)},
                          {"in front of both sublayers, the first one for the relative table too", norms_first(true)},
                          {"after the sublayer, before the residual joins", norms_inside()},
-                         {"after the sublayer, where the configuration says before", norms_behind()}}};
+                         {"after the sublayer, where the configuration says before", norms_behind()},
+                         {"after attention, before the residual joins", norm_inside_attention(), {"attention"}},
+                         {"after the feed-forward part, before the residual joins",
+                          norm_inside_feed_forward(),
+                          {"output_before_conv", "output"}}}};
 }
 
 }  // namespace norm_before_or_after
@@ -224,26 +236,44 @@ Mistake mistake() {
 
 namespace position_biased_input {  // mistake 45
 
+/// norm(rows) of these sums, padding hidden.
+Tensor<double> normed_embeddings(const Replay& at, const Matrix<double>& sum) {
+    const auto& weights = at.deberta();
+    Tensor<double> output = shaped(at("/embeddings.word"), layer_norm<double>(sum, weights.norm("embeddings.LayerNorm"),
+                                                                              weights.config().layer_norm_eps));
+    hide_tokens(at, output);
+    return output;
+}
+
+/// sin and cos in turn, as in Vaswani et al. 2017, added to the words.
+Tensor<double> with_sinusoids(const Replay& at) {
+    const DebertaConfig& config = at.deberta().config();
+    if (config.embedding_size != config.hidden_size || config.hidden_size % 2 != 0)
+        throw NotEnough{"embeddings as wide as the model"};
+    Matrix<double> sum = embedding_sum(at, config.position_biased_input);
+    const Index length = at.input().length();
+    const Matrix<double> waves = sinusoidal_table<double>(length, config.hidden_size, SinusoidLayout::interleaved);
+    for (Index b = 0; b < at.input().batch(); ++b) sum.middleRows(b * length, length) += waves;
+    return normed_embeddings(at, sum);
+}
+
 Mistake mistake() {
-    return {
-        .number = 45,
-        .name = "position_biased_input is not followed: absolute positions are added where it is false, or left out",
-        .symptom = "embeddings.output is wrong everywhere, embeddings.word is right",
-        .betrays = "before the norm embeddings.output differs from what it should be by the absolute table's rows",
-        .evidence = "transformers #11345; microsoft/DeBERTa #52",
-        .lesson = "04",
-        .families = {Family::deberta},
-        .stems = {"/embeddings.output"},
-        .variants = {{"", {{"/embeddings.output", {"/embeddings.word"}, [](const Replay& at) {
-                                const auto& weights = at.deberta();
-                                const DebertaConfig& config = weights.config();
-                                Tensor<double> output = shaped(
-                                    at("/embeddings.word"),
-                                    layer_norm<double>(embedding_sum(at, !config.position_biased_input),
-                                                       weights.norm("embeddings.LayerNorm"), config.layer_norm_eps));
-                                hide_tokens(at, output);
-                                return output;
-                            }}}}}};
+    return {.number = 45,
+            .name = "position_biased_input is not followed: absolute positions, or sinusoids, are added or left out",
+            .symptom = "embeddings.output is wrong everywhere, embeddings.word is right",
+            .betrays = "before the norm embeddings.output differs from what it should be by the absolute table's rows",
+            .evidence = "transformers #11345; microsoft/DeBERTa #52",
+            .lesson = "04",
+            .families = {Family::deberta},
+            .stems = {"/embeddings.output"},
+            .variants = {{"the absolute table",
+                          {{"/embeddings.output",
+                            {"/embeddings.word"},
+                            [](const Replay& at) {
+                                const bool biased = at.deberta().config().position_biased_input;
+                                return normed_embeddings(at, embedding_sum(at, !biased));
+                            }}}},
+                         {"sinusoids are added", {{"/embeddings.output", {"/embeddings.word"}, with_sinusoids}}}}};
 }
 
 }  // namespace position_biased_input

@@ -14,15 +14,20 @@ namespace locus::conformance {
 
 namespace causal_mask {  // mistake 95
 
-Mistake mistake() {
-    const auto rule = [](const Replay& at, const Matrix<double>& scores, Index b, Index h) {
+/// No query sees what comes after it, or, where the triangle is the other one, what comes before it.
+Formula triangle(bool hides_the_past) {
+    return probs_by([=](const Replay& at, const Matrix<double>& scores, Index b, Index h) {
         if (scores.rows() != scores.cols() || scores.rows() < 2) throw NotEnough{"two tokens that see each other"};
         Mask mask = visible_pairs(at, b, h);
         if (mask.size() == 0) mask = Mask::Ones(scores.rows(), scores.cols());
         for (Index i = 0; i < mask.rows(); ++i)
-            for (Index j = i + 1; j < mask.cols(); ++j) mask(i, j) = 0;
+            for (Index j = 0; j < mask.cols(); ++j)
+                if (hides_the_past ? j < i : j > i) mask(i, j) = 0;
         return masked_softmax<double>(scores, mask, at.masked_row());
-    };
+    });
+}
+
+Mistake mistake() {
     const auto both_ways = [](const Replay& at, const Matrix<double>& scores, Index b, Index) {
         if (at.family() != Family::roformer || !at.roformer().causal) throw NotEnough{"a decoder"};
         return masked_softmax<double>(scores, visible_keys(at, b), at.masked_row());
@@ -35,8 +40,9 @@ Mistake mistake() {
             .lesson = "03",
             .families = {Family::deberta, Family::roformer},
             .stems = {"probs"},
-            .variants = {{"a causal mask in an encoder", {probs_by(rule)}},
-                         {"no causal mask, although is_decoder is true", {probs_by(both_ways)}}}};
+            .variants = {{"a causal mask in an encoder", {triangle(false)}},
+                         {"no causal mask, although is_decoder is true", {probs_by(both_ways)}},
+                         {"a causal mask in an encoder, of the other triangle", {triangle(true)}}}};
 }
 
 }  // namespace causal_mask
@@ -89,16 +95,27 @@ Tensor<double> closed(const Replay& at) {
                   layer_norm<double>(right.rows(), at.deberta().norm("encoder.LayerNorm"), config.layer_norm_eps));
 }
 
+Tensor<double> read_by_the_head(const Replay& at) {
+    const DebertaConfig& config = at.deberta().config();
+    if (!config.norm_rel_ebd) throw NotEnough{"a norm named encoder.LayerNorm"};
+    const Tensor<double> right = at.right("/head_input");
+    return shaped(right,
+                  layer_norm<double>(right.rows(), at.deberta().norm("encoder.LayerNorm"), config.layer_norm_eps));
+}
+
 Mistake mistake() {
-    return {.number = 97,
-            .name = "the encoder is closed by a norm: encoder.LayerNorm, which is the relative table's",
-            .symptom = "every layer is right but the last, whose output is normed once more",
-            .betrays = "output of the last layer == norm(right output) by the weights of encoder.LayerNorm",
-            .evidence = "",
-            .lesson = "12",
-            .families = {Family::deberta},
-            .stems = {"output"},
-            .variants = {{"", {{"output", {"output_before_conv", "conv_act"}, closed}}}}};
+    return {
+        .number = 97,
+        .name = "the encoder is closed by a norm: encoder.LayerNorm, which is the relative table's",
+        .symptom = "every layer is right but the last, whose output is normed once more",
+        .betrays = "output of the last layer == norm(right output) by the weights of encoder.LayerNorm",
+        .evidence = "",
+        .lesson = "12",
+        .families = {Family::deberta},
+        .stems = {"output", "/mlm.transform"},
+        .variants = {
+            {"in the last layer's output", {{"output", {"output_before_conv", "conv_act"}, closed}}, {"output"}},
+            {"in what the head reads", {{"/head_input", {"/emd.1.output"}, read_by_the_head}}, {"/mlm.transform"}}}};
 }
 
 }  // namespace norm_behind_the_encoder
@@ -372,9 +389,9 @@ Formula by(int part, int taken) {
 
 Mistake mistake() {
     return {.number = 103,
-            .name = "two of the projections of queries, keys and values are exchanged",
+            .name = "two of the projections of queries, keys and values are exchanged, or one stands for another",
             .symptom = "plausible sizes, nonsense out",
-            .betrays = "k equals the right v and v the right k, or q the right k",
+            .betrays = "k equals the right v and v the right k, or both equal the right k",
             .evidence = "",
             .lesson = "12",
             .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
@@ -384,7 +401,12 @@ Mistake mistake() {
                          {"queries and keys, those of positions too",
                           {by(0, 1), by(1, 0), projections_without_bias::positions_by(0, 1, true),
                            projections_without_bias::positions_by(1, 0, true)},
-                          {"q", "k"}}}};
+                          {"q", "k"}},
+                         {"values by that of keys", {by(2, 1)}, {"v"}},
+                         {"values by that of queries", {by(2, 0)}, {"v"}},
+                         {"keys by that of queries", {by(1, 0)}, {"k"}},
+                         {"keys by that of values", {by(1, 2)}, {"k"}},
+                         {"queries by that of keys", {by(0, 1)}, {"q"}}}};
 }
 
 }  // namespace projections_exchanged

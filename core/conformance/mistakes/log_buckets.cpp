@@ -22,7 +22,7 @@ std::vector<Formula> rounded(double (*round)(double, bool)) {
 Mistake mistake() {
     return {
         .number = 16,
-        .name = "the log bucket is rounded down, to the nearest, or with its sign, instead of up",
+        .name = "the log bucket is rounded down, to the nearest, or with its sign, instead of up, or is off by one",
         .symptom = "attention at long range is shifted",
         .betrays = "relative.index is right for |i-j| <= b/2 and nearer to the centre by one beyond",
         .evidence = "",
@@ -34,27 +34,45 @@ Mistake mistake() {
                      {"floor of the signed value",
                       rounded([](double steps, bool past) { return past ? std::floor(steps) : std::ceil(steps); })},
                      {"ceil of the signed value",
-                      rounded([](double steps, bool past) { return past ? std::ceil(steps) : std::floor(steps); })}}};
+                      rounded([](double steps, bool past) { return past ? std::ceil(steps) : std::floor(steps); })},
+                     {"one more than up", rounded([](double steps, bool) { return std::ceil(steps) + 1; })},
+                     {"one less than up", rounded([](double steps, bool) { return std::ceil(steps) - 1; })}}};
 }
 
 }  // namespace bucket_rounded_down
 
 namespace log_of_m {  // mistake 17
 
+/// The right bucket of a model whose M is another one.
+Variant with_m(std::string how, Index (*other)(const RelativeRule&)) {
+    return {std::move(how), {log_index_by([other](const RelativeRule& rule, Index offset) {
+                RelativeRule wrong = rule;
+                wrong.max_position = other(rule);
+                if (wrong.max_position == rule.max_position || wrong.max_position < rule.middle() + 2)
+                    throw NotEnough{"another M"};
+                return log_row(wrong, offset, [&](double distance, double middle) {
+                    return std::ceil(log_steps(distance, middle, static_cast<double>(wrong.max_position - 1)));
+                });
+            })}};
+}
+
 Mistake mistake() {
     return {.number = 17,
-            .name = "the log bucket divides by ln(M / mid) instead of ln((M - 1) / mid)",
+            .name = "the log bucket divides by ln(M / mid) instead of ln((M - 1) / mid), or M is another model's",
             .symptom = "a few far keys are off by one bucket",
             .betrays = "relative.index differs in a few far offsets only, first at 170 for b = 256, M = 512",
             .evidence = "",
             .lesson = "06",
             .families = {Family::deberta},
             .stems = {"/relative.index"},
-            .variants = {{"", {log_index_by([](const RelativeRule& rule, Index offset) {
+            .variants = {{"by ln(M / mid)", {log_index_by([](const RelativeRule& rule, Index offset) {
                               return log_row(rule, offset, [&](double distance, double middle) {
                                   return std::ceil(log_steps(distance, middle, static_cast<double>(rule.max_position)));
                               });
-                          })}}}};
+                          })}},
+                         with_m("M is 512", [](const RelativeRule&) { return Index{512}; }),
+                         with_m("M is 128", [](const RelativeRule&) { return Index{128}; }),
+                         with_m("M is the number of rows, 2b", [](const RelativeRule& rule) { return rule.rows(); })}};
 }
 
 }  // namespace log_of_m
@@ -120,13 +138,18 @@ Mistake mistake() {
             .lesson = "06",
             .families = {Family::deberta},
             .stems = {"/relative.index"},
-            .variants = {{"NaN becomes the smallest integer",
-                          far_right([](const RelativeRule& rule, Index) { return -4 * rule.span; })},
-                         {"NaN becomes 0", far_right([](const RelativeRule&, Index) { return Index{0}; })},
-                         {"NaN becomes 0 before b/2 is added",
-                          far_right([](const RelativeRule& rule, Index) { return -rule.middle(); })},
-                         {"the sign is lost",
-                          far_right([](const RelativeRule& rule, Index offset) { return rule.bucket(-offset); })}}};
+            .variants = {
+                {"NaN becomes the smallest integer",
+                 far_right([](const RelativeRule& rule, Index) { return -4 * rule.span; })},
+                {"NaN becomes 0", far_right([](const RelativeRule&, Index) { return Index{0}; })},
+                {"NaN becomes 0 before b/2 is added",
+                 far_right([](const RelativeRule& rule, Index) { return -rule.middle(); })},
+                {"the sign is lost",
+                 far_right([](const RelativeRule& rule, Index offset) { return rule.bucket(-offset); })},
+                {"the sign is lost in c2p and, negated, in p2c",
+                 negated_for_p2c([](const RelativeRule& rule,
+                                    Index offset) { return rule.bucket(offset < -rule.middle() ? -offset : offset); },
+                                 log_rule)}}};
 }
 
 }  // namespace log_of_a_negative

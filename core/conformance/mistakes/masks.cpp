@@ -87,37 +87,52 @@ std::vector<Variant> mask_does_not_hide() {
         all.push_back(under_mask("visible and hidden tokens are exchanged", inverted_tokens, empty));
     }
     all.push_back(hidden_afterwards());
+    all.push_back({"scores are multiplied by the mask",
+                   {probs_by([](const Replay& at, const Matrix<double>& scores, Index b, Index h) {
+                       const Mask mask = visible_pairs(at, b, h);
+                       if (mask.size() == 0) return plain_softmax(scores);
+                       return plain_softmax(scores.cwiseProduct(mask.cast<double>()));
+                   })}});
     return all;
 }
 
 Mistake mistake() {
-    return {.number = 31,
-            .name = "the mask does not hide: it is added as 0 and 1, inverted, applied after the softmax, or never",
-            .symptom = "padding is attended to",
-            .betrays = "probs of hidden keys are above 0; with an inverted mask those of real keys are 0",
-            .evidence = "transformers #1022, #1013",
-            .lesson = "02",
-            .families = {Family::deberta, Family::roformer},
-            .stems = {"probs"},
-            .variants = mask_does_not_hide()};
+    return {
+        .number = 31,
+        .name =
+            "the mask does not hide: it is added as 0 and 1, multiplied, inverted, applied after the softmax, or never",
+        .symptom = "padding is attended to",
+        .betrays = "probs of hidden keys are above 0; with an inverted mask those of real keys are 0",
+        .evidence = "transformers #1022, #1013",
+        .lesson = "02",
+        .families = {Family::deberta, Family::roformer},
+        .stems = {"probs"},
+        .variants = mask_does_not_hide()};
 }
 
 }  // namespace mask_does_not_hide
 
 namespace keys_hidden_alone {  // mistake 32
 
+/// The mask of the other axis: whole rows of padding hidden, and its columns seen by every token.
+Mask queries_alone(const Replay& at, Index b) { return visible_keys(at, b).transpose(); }
+
 Mistake mistake() {
-    return {.number = 32,
-            .name = "the mask hides keys alone, not padding queries too",
-            .symptom = "rows of padding are ordinary rows, so pooled states move; real tokens are right",
-            .betrays = "probs of padding queries sum to 1 over the visible keys",
-            .evidence = "",
-            .lesson = "02",
-            .families = {Family::deberta},
-            .stems = {"probs"},
-            .variants = {{"", {probs_by([](const Replay& at, const Matrix<double>& scores, Index b, Index) {
-                              return masked_softmax<double>(scores, visible_keys(at, b), at.masked_row());
-                          })}}}};
+    return {
+        .number = 32,
+        .name = "the mask hides keys alone, not padding queries too, or queries alone",
+        .symptom = "rows of padding are ordinary rows, so pooled states move; or padding is attended to",
+        .betrays = "probs of padding queries sum to 1 over the visible keys; or those of tokens over all keys",
+        .evidence = "",
+        .lesson = "02",
+        .families = {Family::deberta},
+        .stems = {"probs"},
+        .variants = {{"keys alone", {probs_by([](const Replay& at, const Matrix<double>& scores, Index b, Index) {
+                          return masked_softmax<double>(scores, visible_keys(at, b), at.masked_row());
+                      })}},
+                     {"queries alone", {probs_by([](const Replay& at, const Matrix<double>& scores, Index b, Index) {
+                          return masked_softmax<double>(scores, queries_alone(at, b), at.masked_row());
+                      })}}}};
 }
 
 }  // namespace keys_hidden_alone

@@ -1,5 +1,8 @@
-// Mistakes 84 to 87.  The terms of DeBERTa once more: no log buckets, heads of the table in another order, a term that
-// is not added, positions that are all the same.
+// Mistakes 84 to 87 and 126.  The terms once more: no log buckets, heads of the table in another order, a term that is
+// not added or counts otherwise, positions that are all the same.
+#include <algorithm>
+#include <cmath>
+
 #include "core/conformance/formulas/transformer_xl.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/conformance/mistakes/wrong_attention.h"
@@ -9,17 +12,22 @@ namespace locus::conformance {
 namespace log_buckets_missing {  // mistake 84
 
 Mistake mistake() {
-    return {.number = 84,
-            .name = "the log buckets are missing: the index is clip(i - j + b)",
-            .symptom = "short texts are right to the last bit, long ones are not",
-            .betrays = "relative.index is right for |i-j| <= b/2 + 1 and i - j + b, clamped to the table, beyond",
-            .evidence = "deberta.cpp b83bebe",
-            .lesson = "06",
-            .families = {Family::deberta},
-            .stems = {"/relative.index"},
-            .variants = {{"", {log_index_by([](const RelativeRule& rule, Index offset) {
-                              return rule.inside(offset + rule.span);
-                          })}}}};
+    return {
+        .number = 84,
+        .name = "the log buckets are missing: the index is clip(i - j + b)",
+        .symptom = "short texts are right to the last bit, long ones are not",
+        .betrays = "relative.index is right for |i-j| <= b/2 + 1 and i - j + b, clamped to the table, beyond",
+        .evidence = "deberta.cpp b83bebe",
+        .lesson = "06",
+        .families = {Family::deberta},
+        .stems = {"/relative.index", "p2c"},
+        .variants = {{"clamped to the table", {log_index_by([](const RelativeRule& rule, Index offset) {
+                          return rule.inside(offset + rule.span);
+                      })}},
+                     {"clamped to -b ... b - 1 before p2c negates it",
+                      negated_for_p2c([](const RelativeRule& rule,
+                                         Index offset) { return std::clamp<Index>(offset, -rule.span, rule.span - 1); },
+                                      log_rule)}}};
 }
 
 }  // namespace log_buckets_missing
@@ -117,6 +125,49 @@ Mistake mistake() {
 
 }  // namespace positions_all_the_same
 
+namespace terms_counted_otherwise {  // mistake 126
+
+/// What c2c, c2p and p2c count in the sum, times the scale; right is once each.
+std::vector<Formula> counting(TermFactors times) {
+    return {{"scores", {"c2c", "c2p", "p2c"}, [times](const Replay& at) {
+                 const Terms terms = terms_of(at);
+                 if ((times.c2p != 1 && !terms.c2p) || (times.p2c != 1 && !terms.p2c))
+                     throw NotEnough{"a term that counts otherwise"};
+                 const double scale = right_scale(at);
+                 return weighted_terms(at, {times.c2c * scale, times.c2p * scale, times.p2c * scale});
+             }}};
+}
+
+std::vector<Formula> counting_bd(double times) {
+    return {{"scores", {"ac", "bd", "ef"}, [times](const Replay& at) {
+                 const double scale = 1 / std::sqrt(static_cast<double>(at("q").extent(3)));
+                 return weighted_relative_terms(at, scale, times * scale);
+             }}};
+}
+
+Mistake mistake() {
+    return {
+        .number = 126,
+        .name = "a position term is subtracted, or added twice, maybe in the place of the other one",
+        .symptom = "attention prefers what it should avoid, or weighs position twice",
+        .betrays = "in scores = a c2c + b c2p + c p2c, or a (ac + ef) + b bd, a coefficient is -1 or 2 times the scale",
+        .evidence = "",
+        .lesson = "10",
+        .families = {Family::deberta, Family::transformer_xl, Family::xlnet},
+        .stems = {"scores"},
+        .variants = {{"p2c is subtracted", counting({1, 1, -1})},
+                     {"c2p is subtracted", counting({1, -1, 1})},
+                     {"both position terms are subtracted", counting({1, -1, -1})},
+                     {"c2p is added twice", counting({1, 2, 1})},
+                     {"p2c is added twice", counting({1, 1, 2})},
+                     {"c2p is added twice, the second time for p2c", counting({1, 2, 0})},
+                     {"p2c is added twice, the first time for c2p", counting({1, 0, 2})},
+                     {"bd is subtracted", counting_bd(-1)},
+                     {"bd is added twice", counting_bd(2)}}};
+}
+
+}  // namespace terms_counted_otherwise
+
 std::vector<Mistake> more_term_mistakes() {
     return {
         log_buckets_missing::mistake(),     // 84
@@ -125,5 +176,7 @@ std::vector<Mistake> more_term_mistakes() {
         positions_all_the_same::mistake(),  // 87
     };
 }
+
+std::vector<Mistake> term_count_mistakes() { return {terms_counted_otherwise::mistake()}; }
 
 }  // namespace locus::conformance

@@ -1,4 +1,4 @@
-// Mistakes 39 to 42, 98 and 99.  Gelu, layer norm and its epsilon, the norm of the table, the mask after the
+// Mistakes 39 to 42, 98, 99 and 122.  Gelu, layer norm and its epsilon, the norm of the table, the mask after the
 // embeddings.
 #include <algorithm>
 #include <cmath>
@@ -107,6 +107,14 @@ Formula in_the_convolution(Function function) {
             }};
 }
 
+/// The configuration's own once more, behind the second feed-forward layer.
+Formula behind_the_second_layer() {
+    return {"ffn", {"ffn_act"}, [](const Replay& at) {
+                const Tensor<double> right = at.right("ffn");
+                return shaped(right, activate<double>(right.rows(), activation_of(at)));
+            }};
+}
+
 Mistake mistake() {
     const auto everywhere = [](const char* how, Function function) {
         return Variant{how,
@@ -117,13 +125,13 @@ Mistake mistake() {
     const auto logistic = [](double x) { return 1 / (1 + std::exp(-x)); };
     static const auto kLogistic = +logistic;
     return {.number = 99,
-            .name = "another activation than the configuration says",
+            .name = "another activation than the configuration says, or one too many",
             .symptom = "ffn_act is wrong everywhere, by a few percent or altogether",
             .betrays = "ffn_act is another function of dense(attention): 0 below 0, x sigmoid(1.702 x), x sigmoid(x)",
             .evidence = "",
             .lesson = "12",
             .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
-            .stems = {"ffn_act", "conv_act", "/classifier.pooled", "/mlm.transform"},
+            .stems = {"ffn_act", "conv_act", "/classifier.pooled", "/mlm.transform", "ffn"},
             .variants = {everywhere("relu", [](double x) { return std::max(x, 0.0); }),
                          everywhere("x sigmoid(1.702 x)", [](double x) { return x * kLogistic(1.702 * x); }),
                          everywhere("x sigmoid(x)", [](double x) { return x * kLogistic(x); }),
@@ -132,7 +140,8 @@ Mistake mistake() {
                          {"gelu by its tanh form for relu", {gelu_in_layers(Activation::gelu_tanh)}},
                          everywhere("relu, squared", [](double x) { return x > 0 ? x * x : 0; }),
                          everywhere("elu", [](double x) { return x > 0 ? x : std::expm1(x); }),
-                         everywhere("tanh", [](double x) { return std::tanh(x); })}};
+                         everywhere("tanh", [](double x) { return std::tanh(x); }),
+                         {"behind the second feed-forward layer too", {behind_the_second_layer()}, {"ffn"}}}};
 }
 
 }  // namespace another_activation
@@ -143,11 +152,13 @@ namespace norm_epsilon {  // mistake 40
 struct Divisor {
     std::function<double(double variance, double eps, double width)> of;
     bool keeps_mean = false;  // mistake 98: the mean stays, and the variance is that of the row as it is
+    Norm<double> (*parameters)(Norm<double>) = nullptr;  // mistake 122: what is taken for weight and bias
     double operator()(double variance, double eps, double width) const { return of(variance, eps, width); }
 };
 
-Matrix<double> normed(const Matrix<double>& x, const Norm<double>& norm, double eps, const Divisor& divisor) {
+Matrix<double> normed(const Matrix<double>& x, const Norm<double>& of_file, double eps, const Divisor& divisor) {
     const auto width = static_cast<double>(x.cols());
+    const Norm<double> norm = divisor.parameters && of_file.weight.size() ? divisor.parameters(of_file) : of_file;
     if (divisor.keeps_mean) {
         if (norm.weight.size() > 0 && norm.weight.size() != x.cols()) throw NotEnough{"a norm of this width"};
         Matrix<double> y(x.rows(), x.cols());
@@ -420,6 +431,41 @@ Mistake without_the_mean() {
             .variants = root_mean_squares()};
 }
 
+Divisor with_parameters(Norm<double> (*parameters)(Norm<double>)) {
+    return {[](double variance, double eps, double) { return std::sqrt(variance + eps); }, false, parameters};
+}
+
+Norm<double> without_weight(Norm<double> norm) {
+    norm.weight.setOnes();
+    return norm;
+}
+
+Norm<double> without_bias(Norm<double> norm) {
+    norm.bias.setZero();
+    return norm;
+}
+
+/// Mistake 122 too.
+Mistake other_parameters() {
+    const auto one_more = [](Norm<double> norm) {
+        norm.weight.array() += 1;
+        return norm;
+    };
+    const auto neither = [](Norm<double> norm) { return without_bias(without_weight(std::move(norm))); };
+    return {.number = 122,
+            .name = "norms do not have the file's weights and biases, but 1 and 0, or 1 + weight",
+            .symptom = "everything runs, and is as wrong as an untrained model",
+            .betrays = "y is norm(x), norm(x) weight or norm(x) + bias; or y - y_ref is norm(x)",
+            .evidence = "",
+            .lesson = "12",
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
+            .stems = {"attention", "output_before_conv", "output"},
+            .variants = {variant("weight 1 and bias 0 everywhere, as before a file is read", with_parameters(neither)),
+                         variant("bias 0 everywhere", with_parameters(without_bias)),
+                         variant("weight 1 everywhere", with_parameters(without_weight)),
+                         variant("1 + weight everywhere", with_parameters(one_more))}};
+}
+
 }  // namespace norm_epsilon
 
 namespace norm_of_the_table {  // mistake 41
@@ -477,6 +523,8 @@ Mistake mistake() {
                                 if (has_norm(at)) throw NotEnough{"a raw table"};
                                 return as_stage(layer_norm<double>(raw(at), {}, at.deberta().config().layer_norm_eps));
                             }}}},
+                         {"applied twice",
+                          {{"/relative.table", {}, [](const Replay& at) { return as_stage(normed(at, raw(at), 2)); }}}},
                          {"applied a second time in every layer", table_of_the_layer([](const Replay& at) {
                               return normed(at, at("/relative.table").matrix(), 1);
                           })},
@@ -530,5 +578,7 @@ std::vector<Mistake> later_norm_and_activation_mistakes() {
         another_activation::mistake(),     // 99
     };
 }
+
+std::vector<Mistake> norm_parameter_mistakes() { return {norm_epsilon::other_parameters()}; }
 
 }  // namespace locus::conformance

@@ -245,17 +245,27 @@ double without_count(double terms, double) {
 }
 
 double without_scale(double terms, double width) { return std::sqrt(terms * width); }
+double without_root(double terms, double width) { return 1 / std::sqrt(terms * width); }
+
+double root_cut_to_integer(double terms, double width) {
+    const double root = std::sqrt(terms * width);
+    if (root == std::floor(root)) throw NotEnough{"a root that is no integer"};
+    return root / std::floor(root);
+}
 
 Mistake mistake() {
     return {.number = 26,
-            .name = "the sum of n terms is divided by sqrt(d) instead of sqrt(n d), or not at all",
-            .symptom = "attention is too sharp: its entropy is too low",
-            .betrays = "scores are sqrt(n), or sqrt(n d), times too large everywhere, without a residue",
+            .name = "the sum of n terms is divided by sqrt(d), n d or an integer instead of sqrt(n d), or not at all",
+            .symptom = "attention is too sharp, or too flat",
+            .betrays = "scores are sqrt(n), sqrt(n d) or 1/sqrt(n d) times the right ones, everywhere",
             .evidence = "",
             .lesson = "10",
             .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
             .stems = {"scores"},
-            .variants = {{"by sqrt(d)", scaled_by(without_count)}, {"not at all", scaled_by(without_scale)}}};
+            .variants = {{"by sqrt(d)", scaled_by(without_count)},
+                         {"not at all", scaled_by(without_scale)},
+                         {"by n d, without the root", scaled_by(without_root)},
+                         {"by sqrt(n d) cut to an integer", scaled_by(root_cut_to_integer)}}};
 }
 
 }  // namespace scale_without_terms
@@ -316,6 +326,16 @@ std::vector<Formula> raw_c2c() {
              }}};
 }
 
+/// c2c, or the position terms, by 1 / sqrt(d), as if they were the only ones.
+std::vector<Formula> scaled_alone(bool content) {
+    return {
+        {"scores", {"c2c", "c2p", "p2c"}, [content](const Replay& at) {
+             if (terms_of(at).count() < 2) throw NotEnough{"a position term"};
+             const double scale = right_scale(at), alone = 1 / std::sqrt(static_cast<double>(at("q").extent(3)));
+             return weighted_terms(at, content ? TermFactors{alone, scale, scale} : TermFactors{scale, alone, alone});
+         }}};
+}
+
 /// Transformer-XL and XLNet: the content terms are scaled before bd joins them.
 std::vector<Formula> raw_bd() {
     return {{"scores", {"ac", "bd", "ef"}, [](const Replay& at) {
@@ -324,20 +344,21 @@ std::vector<Formula> raw_bd() {
 }
 
 Mistake mistake() {
-    return {
-        .number = 28,
-        .name = "a term is added without the scale",
-        .symptom = "position outweighs content, or content position",
-        .betrays = "in scores = a c2c + b c2p + c p2c, or a (ac + ef) + b bd, a coefficient is 1 instead of the scale",
-        .evidence = "",
-        .lesson = "10",
-        .families = {Family::deberta, Family::transformer_xl, Family::xlnet},
-        .stems = {"scores"},
-        .variants = {{"c2c alone is scaled", raw(true, true)},
-                     {"p2c is not scaled", raw(false, true)},
-                     {"c2p is not scaled", raw(true, false)},
-                     {"bd is not scaled", raw_bd()},
-                     {"c2c is not scaled", raw_c2c()}}};
+    return {.number = 28,
+            .name = "a term is added without the scale, or with that of a single term",
+            .symptom = "position outweighs content, or content position",
+            .betrays = "in scores = a c2c + b c2p + c p2c, or a (ac + ef) + b bd, a coefficient is 1, or 1 / sqrt(d)",
+            .evidence = "",
+            .lesson = "10",
+            .families = {Family::deberta, Family::transformer_xl, Family::xlnet},
+            .stems = {"scores"},
+            .variants = {{"c2c alone is scaled", raw(true, true)},
+                         {"p2c is not scaled", raw(false, true)},
+                         {"c2p is not scaled", raw(true, false)},
+                         {"bd is not scaled", raw_bd()},
+                         {"c2c is not scaled", raw_c2c()},
+                         {"c2c is divided by sqrt(d)", scaled_alone(true)},
+                         {"position terms are divided by sqrt(d)", scaled_alone(false)}}};
 }
 
 }  // namespace a_term_not_scaled
@@ -353,10 +374,19 @@ std::vector<Formula> twice(bool c2p, bool p2c) {
              }}};
 }
 
+/// Queries are scaled, and so is the sum: what is made of q has both.
+std::vector<Formula> terms_of_queries() {
+    return {{"scores", {"c2c", "c2p", "p2c"}, [](const Replay& at) {
+                 if (!terms_of(at).p2c) throw NotEnough{"a term without queries"};
+                 const double scale = right_scale(at), square = scale * scale;
+                 return weighted_terms(at, {square, square, scale});
+             }}};
+}
+
 Mistake mistake() {
     return {.number = 29,
-            .name = "a position term is scaled twice: by its query, and once more",
-            .symptom = "the position term all but vanishes",
+            .name = "a term is scaled twice: by its query, and once more",
+            .symptom = "the term all but vanishes",
             .betrays = "in scores = a c2c + b c2p + c p2c a coefficient is 1 / (n d) instead of 1 / sqrt(n d)",
             .evidence = "",
             .lesson = "10",
@@ -364,7 +394,8 @@ Mistake mistake() {
             .stems = {"scores"},
             .variants = {{"c2p is scaled twice", twice(true, false)},
                          {"p2c is scaled twice", twice(false, true)},
-                         {"both position terms are scaled twice", twice(true, true)}}};
+                         {"both position terms are scaled twice", twice(true, true)},
+                         {"c2c and c2p, what is made of queries, are scaled twice", terms_of_queries()}}};
 }
 
 }  // namespace a_term_scaled_twice

@@ -1,4 +1,4 @@
-// Mistakes 7 to 15.  The relative index: its centre, its clamp, and which part of the table it points into.
+// Mistakes 7 to 15 and 120.  The relative index: its centre, its clamp, and which part of the table it points into.
 #include <algorithm>
 #include <cstdlib>
 
@@ -10,6 +10,18 @@ namespace locus::conformance {
 
 namespace centre_off_by_one {  // mistake 7
 
+/// The right index, read so many rows further on.
+Make rows_further_on(Index rows) {
+    return [rows](const Replay& at) {
+        const RelativeRule rule = relative_rule(at);
+        return rule.matrix([&](Index offset) { return rule.inside(rule.bucket(offset) + rule.span + rows); });
+    };
+}
+
+RowOf bucket_plus(Index rows) {
+    return [rows](const RelativeRule& rule, Index offset) { return rule.bucket(offset) + rows; };
+}
+
 Mistake mistake() {
     return {.number = 7,
             .name = "the centre of the relative index is off by one",
@@ -18,19 +30,24 @@ Mistake mistake() {
             .evidence = "",
             .lesson = "05",
             .families = {Family::deberta},
-            .stems = {"/relative.index"},
-            .variants = {{"centre at k - 1", {index_by([](const RelativeRule& rule, Index offset) {
-                              return rule.inside(rule.bucket(offset) + rule.span - 1);
-                          })}},
-                         {"centre at k + 1", {index_by([](const RelativeRule& rule, Index offset) {
-                              return rule.inside(rule.bucket(offset) + rule.span + 1);
-                          })}},
-                         {"one row less after the clamp", {index_by([](const RelativeRule& rule, Index offset) {
-                              return rule.inside(rule.row(offset) - 1);
-                          })}},
-                         {"one row more after the clamp", {index_by([](const RelativeRule& rule, Index offset) {
-                              return rule.inside(rule.row(offset) + 1);
-                          })}}}};
+            .stems = {"/relative.index", "c2p", "p2c"},
+            .variants = {
+                {"centre at k - 1", {index_by([](const RelativeRule& rule, Index offset) {
+                     return rule.inside(rule.bucket(offset) + rule.span - 1);
+                 })}},
+                {"centre at k + 1", {index_by([](const RelativeRule& rule, Index offset) {
+                     return rule.inside(rule.bucket(offset) + rule.span + 1);
+                 })}},
+                {"one row less after the clamp",
+                 {index_by([](const RelativeRule& rule, Index offset) { return rule.inside(rule.row(offset) - 1); })}},
+                {"one row more after the clamp",
+                 {index_by([](const RelativeRule& rule, Index offset) { return rule.inside(rule.row(offset) + 1); })}},
+                {"centre at k - 1 in c2p and, negated, k + 1 in p2c", negated_for_p2c(bucket_plus(-1))},
+                {"centre at k + 1 in c2p and, negated, k - 1 in p2c", negated_for_p2c(bucket_plus(1))},
+                {"centre at k - 1 in c2p alone", {c2p_by(rows_further_on(-1))}},
+                {"centre at k + 1 in c2p alone", {c2p_by(rows_further_on(1))}},
+                {"centre at k - 1 in p2c alone", {p2c_by(rows_further_on(-1))}},
+                {"centre at k + 1 in p2c alone", {p2c_by(rows_further_on(1))}}}};
 }
 
 }  // namespace centre_off_by_one
@@ -102,7 +119,7 @@ Mistake mistake() {
             .evidence = "",
             .lesson = "05",
             .families = {Family::deberta},
-            .stems = {"/relative.index"},
+            .stems = {"/relative.index", "p2c"},
             .variants = {{"clamped to 1 ... 2k - 1", {index_by([](const RelativeRule& rule, Index offset) {
                               return std::max<Index>(rule.row(offset), 1);
                           })}},
@@ -112,7 +129,12 @@ Mistake mistake() {
                           })}},
                          {"modulo 2k, negative below 0 as in C", {index_by([](const RelativeRule& rule, Index offset) {
                               return (rule.bucket(offset) + rule.span) % rule.rows();
-                          })}}}};
+                          })}},
+                         {"clamped to -k ... k - 1 before p2c negates it",
+                          negated_for_p2c([](const RelativeRule& rule, Index offset) {
+                              return std::clamp<Index>(rule.bucket(offset), -rule.span, rule.span - 1);
+                          }),
+                          {"p2c"}}}};
 }
 
 }  // namespace low_clamp
@@ -191,13 +213,16 @@ Mistake mistake() {
         .lesson = "05",
         .families = {Family::deberta},
         .stems = {"/relative.index"},
-        .variants = {{"centre k + |i - j|",
-                      {index_by([](const RelativeRule& rule, Index offset) { return rule.row(std::abs(offset)); })}},
-                     {"centre k - |i - j|",
-                      {index_by([](const RelativeRule& rule, Index offset) { return rule.row(-std::abs(offset)); })}},
-                     {"no centre, |i - j|", {index_by([](const RelativeRule& rule, Index offset) {
-                          return rule.inside(rule.bucket(std::abs(offset)));
-                      })}}}};
+        .variants = {
+            {"centre k + |i - j|",
+             {index_by([](const RelativeRule& rule, Index offset) { return rule.row(std::abs(offset)); })}},
+            {"centre k - |i - j|",
+             {index_by([](const RelativeRule& rule, Index offset) { return rule.row(-std::abs(offset)); })}},
+            {"no centre, |i - j|", {index_by([](const RelativeRule& rule, Index offset) {
+                 return rule.inside(rule.bucket(std::abs(offset)));
+             })}},
+            {"c2p reads k + |i - j| and, negated, p2c k - |i - j|",
+             negated_for_p2c([](const RelativeRule& rule, Index offset) { return rule.bucket(std::abs(offset)); })}}};
 }
 
 }  // namespace absolute_distance
@@ -345,6 +370,42 @@ Mistake mistake() {
 
 }  // namespace lengths_exchanged
 
+namespace span_not_added {  // mistake 120
+
+Index from_zero(const RelativeRule& rule, Index offset) { return rule.inside(rule.bucket(offset)); }
+
+/// As Python reads a negative index: from the end of the table.
+Index from_the_end(const RelativeRule& rule, Index offset) {
+    const Index bucket = std::clamp(rule.bucket(offset), -rule.rows(), rule.rows() - 1);
+    return bucket < 0 ? bucket + rule.rows() : bucket;
+}
+
+Make index_of(RowOf row) {
+    return [row](const Replay& at) {
+        const RelativeRule rule = relative_rule(at);
+        return rule.matrix([&](Index offset) { return row(rule, offset); });
+    };
+}
+
+Mistake mistake() {
+    return {.number = 120,
+            .name = "the span is not added: negative offsets read row 0, or rows from the end of the table",
+            .symptom = "what stands before a token and what stands after it read each other's half of the table",
+            .betrays = "the diagonal of relative.index is 0, or c2p is right with rows moved by k",
+            .evidence = "",
+            .lesson = "05",
+            .families = {Family::deberta},
+            .stems = {"/relative.index", "c2p", "p2c"},
+            .variants = {{"negative offsets read row 0", {index_by(from_zero)}},
+                         {"negative offsets read from the end", {index_by(from_the_end)}},
+                         {"in c2p alone, negative offsets read row 0", {c2p_by(index_of(from_zero))}},
+                         {"in c2p alone, negative offsets read from the end", {c2p_by(index_of(from_the_end))}},
+                         {"in p2c alone, negative offsets read row 0", {p2c_by(index_of(from_zero))}},
+                         {"in p2c alone, negative offsets read from the end", {p2c_by(index_of(from_the_end))}}}};
+}
+
+}  // namespace span_not_added
+
 std::vector<Mistake> relative_index_mistakes() {
     return {
         centre_off_by_one::mistake(),        // 7
@@ -358,5 +419,7 @@ std::vector<Mistake> relative_index_mistakes() {
         lengths_exchanged::mistake(),        // 15
     };
 }
+
+std::vector<Mistake> later_index_mistakes() { return {span_not_added::mistake()}; }
 
 }  // namespace locus::conformance

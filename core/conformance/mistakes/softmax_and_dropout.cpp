@@ -1,4 +1,4 @@
-// Mistakes 36 to 38.  Softmax, forward and backward, and dropout.
+// Mistakes 36 to 38 and 125.  Softmax, forward and backward, and dropout.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -253,6 +253,56 @@ Mistake mistake() {
 
 }  // namespace wrong_softmax_backward
 
+namespace another_softmax {  // mistake 125
+
+/// exp(factor scores) by rows, and one more in its sum where `one_more`.
+Formula exponential(double factor, bool one_more = false) {
+    return probs_by([=](const Replay& at, const Matrix<double>& scores, Index b, Index h) {
+        const Mask mask = visible_pairs(at, b, h);
+        Matrix<double> probs = masked_softmax<double>(factor * scores, mask, at.masked_row());
+        for (Index i = 0; one_more && i < probs.rows(); ++i) {
+            if (hides_all(mask, i)) {  // 0 / (1 + 0)
+                probs.row(i).setZero();
+                continue;
+            }
+            double sum = 0;  // of what probs were divided by
+            for (Index j = 0; j < probs.cols(); ++j)
+                if (mask.size() == 0 || mask(i, j) != 0) sum += std::exp(factor * scores(i, j));
+            probs.row(i) *= sum / (1 + sum);
+        }
+        return probs;
+    });
+}
+
+Formula logistic() {
+    return probs_by([](const Replay& at, const Matrix<double>& scores, Index b, Index h) {
+        const Mask mask = visible_pairs(at, b, h);
+        Matrix<double> probs = (1 + (-scores.array()).exp()).inverse();
+        for (Index n = 0; n < mask.size(); ++n)
+            if (mask.data()[n] == 0) probs.data()[n] = 0;
+        return probs;
+    });
+}
+
+Mistake mistake() {
+    const double ln2 = std::log(2.0);
+    return {.number = 125,
+            .name = "probs are another function of the scores: 2^s, 1 more in the sum, a sigmoid, exp(-s)",
+            .symptom = "the right keys, too much or too little of them",
+            .betrays = "log(probs) differ in a row as ln 2, 1/ln 2 or -1 times the scores; or rows do not sum to 1",
+            .evidence = "",
+            .lesson = "02",
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
+            .stems = {"probs"},
+            .variants = {{"2^scores: exp2 without the factor log2(e)", {exponential(ln2)}},
+                         {"exp of scores that were multiplied by log2(e)", {exponential(1 / ln2)}},
+                         {"1 is added to the sum of the row", {exponential(1, true)}},
+                         {"a sigmoid of each score", {logistic()}},
+                         {"exp of the negative scores", {exponential(-1)}}}};
+}
+
+}  // namespace another_softmax
+
 std::vector<Mistake> softmax_mistakes() {
     return {
         softmax_over_another_axis::mistake(),  // 36
@@ -260,5 +310,7 @@ std::vector<Mistake> softmax_mistakes() {
         wrong_softmax_backward::mistake(),     // 38
     };
 }
+
+std::vector<Mistake> later_softmax_mistakes() { return {another_softmax::mistake()}; }
 
 }  // namespace locus::conformance

@@ -1,4 +1,5 @@
 // Mistakes 1 to 6.  Which row of the relative table a term reads: c2p and p2c.
+#include "core/conformance/formulas/deberta.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/conformance/mistakes/wrong_attention.h"
 
@@ -81,28 +82,40 @@ Mistake mistake() {
 namespace index_of_the_wrong_sign {  // mistake 5
 
 Mistake mistake() {
-    return {.number = 5,
-            .name = "the relative index has the wrong sign, j - i for i - j, in both terms",
-            .symptom = "looks consistent and can be trained, fails with released weights alone",
-            .betrays = "relative.index equals the transpose of the right one, its diagonal is still k",
-            .evidence = "",
-            .lesson = "05",
-            .families = {Family::deberta},
-            .stems = {"/relative.index", "c2p", "p2c"},
-            .variants = {{"the index itself", {{"/relative.index", {}, mirrored_index}}},
-                         {"the index is right, both terms read its transpose",
-                          {c2p_by(mirrored_index), p2c_by(mirrored_index)}}}};
+    return {
+        .number = 5,
+        .name = "the relative index has the wrong sign, j - i for i - j, in both terms",
+        .symptom = "looks consistent and can be trained, fails with released weights alone",
+        .betrays = "relative.index equals the transpose of the right one, its diagonal is still k",
+        .evidence = "",
+        .lesson = "05",
+        .families = {Family::deberta},
+        .stems = {"/relative.index", "c2p", "p2c"},
+        .variants = {
+            {"the index itself", {{"/relative.index", {}, mirrored_index}}},
+            {"the index is right, both terms read its transpose", {c2p_by(mirrored_index), p2c_by(mirrored_index)}},
+            {"rows are counted from the other end of the table, 2k - 1 - row",
+             {index_by([](const RelativeRule& rule, Index offset) { return rule.rows() - 1 - rule.row(offset); })}}}};
 }
 
 }  // namespace index_of_the_wrong_sign
 
 namespace position_projections_swapped {  // mistake 6
 
+/// Position queries by the projection of position keys, or the other way round, where they differ.
+Formula by_the_other(bool queries) {
+    return {queries ? "q_r" : "k_r", {"/relative.table"}, [queries](const Replay& at) {
+                const auto& weights = at.deberta();
+                return table_heads(at, at("/relative.table"),
+                                   queries ? weights.position_key(at.layer()) : weights.position_query(at.layer()));
+            }};
+}
+
 Mistake mistake() {
     return {.number = 6,
-            .name = "position keys and position queries are exchanged",
+            .name = "position keys and position queries are exchanged, or both made by one projection",
             .symptom = "wrong magnitude, plausible picture",
-            .betrays = "k_r equals the right q_r and q_r the right k_r",
+            .betrays = "k_r equals the right q_r, q_r the right k_r, or both",
             .evidence = "",
             .lesson = "08",
             .families = {Family::deberta},
@@ -112,7 +125,9 @@ Mistake mistake() {
                            {"q_r", {"/relative.table"}, [](const Replay& at) { return at.right("k_r"); }}}},
                          {"c2p reads q_r and p2c reads k_r",
                           {c2p_by(index_here, [](const Replay& at) { return at("q_r"); }),
-                           p2c_by(index_here, [](const Replay& at) { return at("k_r"); })}}}};
+                           p2c_by(index_here, [](const Replay& at) { return at("k_r"); })}},
+                         {"both by the projection of keys", {by_the_other(true)}, {"q_r"}},
+                         {"both by the projection of queries", {by_the_other(false)}, {"k_r"}}}};
 }
 
 }  // namespace position_projections_swapped

@@ -309,7 +309,7 @@ Mistake mistake() {
     variants.push_back({"the weight of q_r read by columns", {table_misread(true)}, {"q_r"}});
     variants.push_back({"the weight of k_r read by columns", {table_misread(false)}, {"k_r"}});
     variants.push_back({"the weight of the head read by columns", {head_misread()}, {"/mlm.transform"}});
-    for (const char* stem : {"c2c", "ac", "scores", "probs"})
+    for (const char* stem : {"c2c", "ac", "scores", "probs", "c2p"})
         variants.push_back({std::string(stem) + " transposed", {transposed_stage(stem)}});
     return {.number = 82,
             .name = "a row-major buffer is read by columns, or a square result transposed",
@@ -318,7 +318,7 @@ Mistake mistake() {
             .evidence = "",
             .lesson = "28",
             .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
-            .stems = {"q", "k", "v", "q_r", "k_r", "c2c", "ac", "attention", "ffn_act", "ffn", "/mlm.transform"},
+            .stems = {"q", "k", "v", "q_r", "k_r", "c2c", "ac", "c2p", "attention", "ffn_act", "ffn", "/mlm.transform"},
             .variants = std::move(variants)};
 }
 

@@ -517,20 +517,33 @@ Mistake mistake() {
 
 namespace embeddings_not_scaled {  // mistake 107
 
+/// The other families have no such factor: their embeddings are normed, or stand as they are.
+Tensor<double> multiplied(const Replay& at) {
+    if (at.family() == Family::transformer_xl) throw NotEnough{"embeddings without a factor"};
+    const Tensor<double> right = at.right("/embeddings.output");
+    const double root = std::sqrt(static_cast<double>(right.extent(right.rank() - 1)));
+    return mapped(right, [root](double value) { return value * root; });
+}
+
 Mistake mistake() {
     return {.number = 107,
-            .name = "the embeddings are not multiplied by sqrt(D)",
-            .symptom = "positions drown the words",
-            .betrays = "embeddings.output is 1 / sqrt(D) of the right one everywhere",
+            .name = "the embeddings are not multiplied by sqrt(D), or are where the model does not",
+            .symptom = "positions drown the words, or words their positions",
+            .betrays = "embeddings.output is 1 / sqrt(D), or sqrt(D), of the right one everywhere",
             .evidence = "",
             .lesson = "25",
-            .families = {Family::transformer_xl},
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
             .stems = {"/embeddings.output"},
-            .variants = {{"", {{"/embeddings.output", {"/embeddings.word"}, [](const Replay& at) {
-                                    const double root = std::sqrt(static_cast<double>(at.transformer_xl().d_model));
-                                    return mapped(at.right("/embeddings.output"),
-                                                  [root](double value) { return value / root; });
-                                }}}}}};
+            .variants = {
+                {"not multiplied",
+                 {{"/embeddings.output",
+                   {"/embeddings.word"},
+                   [](const Replay& at) {
+                       if (at.family() != Family::transformer_xl) throw NotEnough{"embeddings with a factor"};
+                       const double root = std::sqrt(static_cast<double>(at.transformer_xl().d_model));
+                       return mapped(at.right("/embeddings.output"), [root](double value) { return value / root; });
+                   }}}},
+                {"multiplied where the model does not", {{"/embeddings.output", {"/embeddings.word"}, multiplied}}}}};
 }
 
 }  // namespace embeddings_not_scaled

@@ -25,6 +25,17 @@ Formula p2c_by(Make index, Make table) {
             }};
 }
 
+std::vector<Formula> negated_for_p2c(RowOf bucket, RelativeRule (*rule_of)(const Replay&)) {
+    const auto matrix = [bucket, rule_of](const Replay& at, bool negated) {
+        const RelativeRule rule = rule_of(at);
+        return rule.matrix([&](Index offset) {
+            return rule.inside(negated ? rule.span - bucket(rule, -offset) : rule.span + bucket(rule, offset));
+        });
+    };
+    return {{"/relative.index", {}, [matrix](const Replay& at) { return matrix(at, false); }},
+            p2c_by([matrix](const Replay& at) { return matrix(at, true); })};
+}
+
 Tensor<double> with_row_behind(const Tensor<double>& table, const Matrix<double>& row) {
     const Index heads = table.extent(0), rows = table.extent(1), width = table.extent(2);
     if (row.size() > 0 && (row.rows() != heads || row.cols() != width)) throw NotEnough{"a row of the table's width"};

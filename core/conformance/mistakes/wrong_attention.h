@@ -15,6 +15,9 @@ using Make = std::function<Tensor<double>(const Replay&)>;
 /// c2p, or p2c, gathered by another index and from another table than k_r, or q_r.
 Formula c2p_by(Make index, Make table = {});
 Formula p2c_by(Make index, Make table = {});
+/// c2p reads bucket(i - j) + k and p2c k - bucket(j - i), both clamped to the table: code that has one index alone and
+/// negates it before p2c, which comes to the same where a bucket changes its sign with the offset.
+std::vector<Formula> negated_for_p2c(RowOf bucket, RelativeRule (*rule_of)(const Replay&) = relative_rule);
 /// "/relative.index", as this replay has it.
 Tensor<double> index_here(const Replay& at);
 /// The right row of j - i at (i,j).

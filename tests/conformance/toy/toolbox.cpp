@@ -93,14 +93,33 @@ Array<Scalar> Toolbox<Scalar>::norm(Array<Scalar> x, const Array<Scalar>& scale,
 template <class Scalar>
 Array<Scalar> Toolbox<Scalar>::norm_with(const Array<Scalar>& x, const std::string& name,
                                          std::optional<double> other_eps) const {
-    return norm(x, weight(name + ".weight"), weight(name + ".bias"), other_eps);
+    Array<Scalar> scale = weight(name + ".weight"), shift = weight(name + ".bias");
+    for (Scalar& value : scale.values) {  // 122: neither is that of the file
+        if (injected().is(122, 0) || injected().is(122, 2)) value = 1;
+        if (injected().is(122, 3)) value += 1;
+    }
+    if (injected().is(122, 0) || injected().is(122, 1)) std::fill(shift.values.begin(), shift.values.end(), Scalar(0));
+    return norm(x, scale, shift, other_eps);
+}
+
+template <class Scalar>
+Array<Scalar> Toolbox<Scalar>::merged(const Array<Scalar>& f, const Array<Scalar>& residual,
+                                      const Array<Scalar>& instead, const LayerNorms& norms, bool of_attention,
+                                      bool bare) const {
+    const int part = of_attention ? 0 : 1;
+    const bool exchanged = injected().is(123, 0) || injected().is(123, 1 + part);
+    const std::string& name = of_attention != exchanged ? norms.of_attention : norms.of_feed_forward;
+    if (injected().is(43, 1 + part) && !bare) return plus(norm(f, name), residual);
+    Array<Scalar> sum = injected().is(101, part) ? f : plus(f, injected().is(124, 2 * part + 1) ? instead : residual);
+    if (injected().is(124, 2 * part)) sum = plus(std::move(sum), residual);
+    return bare || injected().is(101, 2) || injected().is(101, 3 + part) ? sum : norm(sum, name);
 }
 
 template <class Scalar>
 Array<Scalar> Toolbox<Scalar>::activated(Array<Scalar> x, Activation activation) const {
     if (injected().is(39) && activation == Activation::gelu) activation = Activation::gelu_tanh;
-    const bool another =
-        activation == Activation::gelu && injected().is(99) && !injected().is(99, 4) && !injected().is(99, 5);
+    const bool another = activation == Activation::gelu && injected().is(99) && !injected().is(99, 4) &&
+                         !injected().is(99, 5) && !injected().is(99, 9);
     const auto logistic = [](Scalar a) { return 1 / (1 + std::exp(-a)); };
     for (Scalar& value : x.values) {
         const Scalar a = value;
@@ -135,9 +154,21 @@ Array<Scalar> Toolbox<Scalar>::activated(Array<Scalar> x, Activation activation)
 }
 
 template <class Scalar>
-Array<Scalar> Toolbox<Scalar>::split(const Array<Scalar>& x, Index heads) const {
+Array<Scalar> Toolbox<Scalar>::split(const Array<Scalar>& x, Index heads, bool of_positions) const {
     const Index batch = x.extent(0), length = x.extent(1), width = x.width() / heads;
     Array<Scalar> y({batch, heads, length, width});
+    const auto is_one_of = [&](std::initializer_list<int> ways) {
+        return std::any_of(ways.begin(), ways.end(), [&](int way) { return injected().is(121, way); });
+    };
+    if (of_positions ? is_one_of({2, 3}) : is_one_of({0, 1, 2})) {  // never transposed
+        y.values = x.values;
+        return y;
+    }
+    if (of_positions ? is_one_of({5, 6}) : is_one_of({4, 5})) {
+        for (Index n = 0; n < x.runs(); ++n)
+            for (Index c = 0; c < x.width(); ++c) y(n / length, c % heads, n % length, c / heads) = x.run(n)[c];
+        return y;
+    }
     for (Index b = 0; b < batch; ++b)
         for (Index t = 0; t < length; ++t)
             for (Index h = 0; h < heads; ++h)
@@ -149,6 +180,10 @@ template <class Scalar>
 Array<Scalar> Toolbox<Scalar>::join(const Array<Scalar>& x) const {
     const Index batch = x.extent(0), heads = x.extent(1), length = x.extent(2), width = x.width();
     Array<Scalar> y({batch, length, heads * width});
+    if (injected().is(121, 1)) {
+        y.values = x.values;
+        return y;
+    }
     for (Index b = 0; b < batch; ++b)
         for (Index t = 0; t < length; ++t)
             for (Index h = 0; h < heads; ++h)
@@ -199,8 +234,17 @@ void Toolbox<Scalar>::softmax_run(Scalar* run, const char* sees, Index length, I
     };
     bool any = false;
     for (Index j = 0; j < length; ++j) any = any || visible(j);
-    const bool adds = injected().is(31, 0), weak = injected().is(35), after = injected().is(31, 2);
-    if (!any && !adds && !weak && !after) {
+    const bool adds = injected().is(31, 0), weak = injected().is(35), after = injected().is(31, 2),
+               multiplies = injected().is(31, 3);
+    if (injected().is(125, 3)) {  // a sigmoid knows nothing of a row
+        for (Index j = 0; j < length; ++j) run[j * step] = visible(j) ? 1 / (1 + std::exp(-run[j * step])) : Scalar(0);
+        return;
+    }
+    if (!any && injected().is(125, 2)) {
+        for (Index j = 0; j < length; ++j) run[j * step] = 0;
+        return;
+    }
+    if (!any && !adds && !weak && !after && !multiplies) {
         Scalar filler = hugging_face() || injected().is(33, 1) ? Scalar(1) / static_cast<Scalar>(length) : Scalar(0);
         if (injected().is(33, 0)) filler = std::numeric_limits<Scalar>::quiet_NaN();
         for (Index j = 0; j < length; ++j) run[j * step] = filler;
@@ -209,15 +253,20 @@ void Toolbox<Scalar>::softmax_run(Scalar* run, const char* sees, Index length, I
     // 31, 0: the mask's 0 and 1 are added; 35: hidden scores lose 1e4, which is all that half precision can say.
     const auto score = [&](Index j) {
         if (adds) return run[j * step] + Scalar(!sees || sees[j * step_sees] != 0);
+        if (multiplies) return visible(j) ? run[j * step] : Scalar(0);
+        if (injected().is(125, 0)) return run[j * step] * std::log(Scalar(2));
+        if (injected().is(125, 1)) return run[j * step] / std::log(Scalar(2));
+        if (injected().is(125, 4)) return -run[j * step];
         return weak && !visible(j) ? run[j * step] - Scalar(1e4) : run[j * step];
     };
-    const auto counts = [&](Index j) { return adds || weak || after || visible(j); };
+    const auto counts = [&](Index j) { return adds || weak || after || multiplies || visible(j); };
     std::vector<Scalar> weights(static_cast<std::size_t>(length), Scalar(0));
     Scalar largest = -std::numeric_limits<Scalar>::infinity(), sum = 0;
     for (Index j = 0; j < length; ++j)
         if (counts(j)) largest = std::max(largest, score(j));
     for (Index j = 0; j < length; ++j)
         if (counts(j)) sum += weights[static_cast<std::size_t>(j)] = std::exp(score(j) - largest);
+    if (injected().is(125, 2)) sum += std::exp(-largest);  // one more, of a score of 0
     for (Index j = 0; j < length; ++j)
         run[j * step] = after && !visible(j) ? Scalar(0) : weights[static_cast<std::size_t>(j)] / sum;
 }
@@ -305,11 +354,13 @@ void masked_word_head(const Toolbox<Scalar>& tools, const WordHead<Scalar>& head
     const Index words = table.extent(0);
     if (!injected.is(52, 0) || table.width() != x.width()) {
         transform = tools.dense(x, head.dense, 5);
-        if (!injected.is(52, 1)) transform = tools.activated(std::move(transform), head.activation);
+        if (!injected.is(52, 1) && !injected.is(52, 7))
+            transform = tools.activated(std::move(transform), head.activation);
         std::optional<double> eps;
         if (injected.is(52, 5)) eps = 1e-3;
         if (injected.is(52, 6)) eps = 1e-6;
         if (!injected.is(52, 2)) transform = tools.norm_with(transform, head.norm, eps);
+        if (injected.is(52, 7)) transform = tools.activated(std::move(transform), head.activation);
     }
     if (injected.is(112))  // an output matrix of its own
         for (Index w = 0; w < words; ++w)

@@ -77,6 +77,11 @@ Array<Scalar> weight(const WeightSource& source, const std::string& name) {
 /// Who sees whom, [B,Tq,Tk], 1 = visible; empty: everyone sees everyone.
 using Visible = Array<char>;
 
+/// The norms of a layer, by their names.
+struct LayerNorms {
+    std::string of_attention, of_feed_forward;
+};
+
 /// One pass of one port: its weights, the mistake it makes, its order of summation.
 template <class Scalar>
 class Toolbox {
@@ -104,8 +109,13 @@ public:
     Array<Scalar> norm_with(const Array<Scalar>& x, const std::string& name, std::optional<double> other_eps) const;
     Array<Scalar> activated(Array<Scalar> x, Activation activation) const;
 
-    /// [B,T,H*d] -> [B,H,T,d].
-    Array<Scalar> split(const Array<Scalar>& x, Index heads) const;
+    /// norm(f + residual), the end of attention or of the feed-forward part; mistakes 43, 101, 123 and 124 stand here.
+    /// `bare`: without the norm, as in a layer whose norms stand first; `instead`: what 124 takes for the residual.
+    Array<Scalar> merged(const Array<Scalar>& f, const Array<Scalar>& residual, const Array<Scalar>& instead,
+                         const LayerNorms& norms, bool of_attention, bool bare) const;
+
+    /// [B,T,H*d] -> [B,H,T,d].  121 cuts rows of words, or those of positions, otherwise.
+    Array<Scalar> split(const Array<Scalar>& x, Index heads, bool of_positions = false) const;
     /// [B,H,T,d] -> [B,T,H*d].
     Array<Scalar> join(const Array<Scalar>& heads) const;
     /// [B,H,Tq,Tk]: a row of q against a row of k.

@@ -13,18 +13,25 @@ namespace {
 Index log_bucket(Index x, const DebertaConfig& config, const ToyOptions& options) {
     const Injection& injected = options.injected;
     const Index buckets = config.position_buckets, most = config.max_relative_positions, mid = buckets / 2;
-    if (!options.hugging_face) x = std::clamp(x, 1 - most, most - 1);
+    if (!options.hugging_face) {
+        const Index far = injected.is(17, 1) ? 511 : injected.is(17, 2) ? 2 * buckets - 1 : most - 1;
+        x = std::clamp(x, -far, far);
+    }
     const Index size = std::abs(x);
     if (size <= mid) return x;
     if (x < 0 && injected.is(19, 0)) return -std::numeric_limits<Index>::max() / 2;  // log of a negative number, cast
     const double ratio =
         injected.is(20) ? static_cast<double>(size / mid) : static_cast<double>(size) / static_cast<double>(mid);
-    const double last = static_cast<double>(injected.is(17) ? most : most - 1) / static_cast<double>(mid);
+    double end = static_cast<double>(injected.is(17, 0) ? most : most - 1);
+    if (injected.is(17, 1)) end = 511;
+    if (injected.is(17, 2)) end = static_cast<double>(2 * buckets - 1);
+    const double last = end / static_cast<double>(mid);
     double step = std::log(ratio) / std::log(last) * static_cast<double>(mid - 1);
     if (injected.is(21) && size == most - 1) step += 1e-6;
     const bool down = injected.is(16, 0) || (injected.is(16, 1) && x < 0);
-    const auto bucket = static_cast<Index>(down ? std::floor(step) : std::ceil(step)) + mid;
-    return x < 0 && !injected.is(19, 1) ? -bucket : bucket;
+    const Index off = injected.is(16, 2) ? 1 : injected.is(16, 3) ? -1 : 0;
+    const auto bucket = static_cast<Index>(down ? std::floor(step) : std::ceil(step)) + mid + off;
+    return x < 0 && !injected.is(19, 1) && !injected.is(19, 2) ? -bucket : bucket;
 }
 
 /// Row j - i of T5's table of 2k rows.  Raffel et al. 2020; transformers modeling_t5.py.
@@ -41,28 +48,55 @@ Index t5_row(Index x, const DebertaConfig& config, bool both_sides) {
     return first + std::min(rows - 1, exact + static_cast<Index>(far));
 }
 
+/// i - j as it is counted before the centre is added.
+Index counted(Index i, Index j, const DebertaConfig& config, const ToyOptions& options) {
+    const Injection& injected = options.injected;
+    const Index x = injected.is(12) ? std::abs(i - j) : injected.is(5, 0) ? j - i : i - j;
+    const bool buckets = config.position_buckets > 0 && !injected.is(84);
+    return buckets ? log_bucket(x, config, options) : x;
+}
+
 Index row_of(Index i, Index j, Index length, const DebertaConfig& config, const ToyOptions& options) {
     const Injection& injected = options.injected;
     const Index k = config.span();
-    const Index x = injected.is(12) ? std::abs(i - j) : injected.is(5) ? j - i : i - j;
+    const Index x = injected.is(12) ? std::abs(i - j) : injected.is(5, 0) ? j - i : i - j;
     if (injected.is(110) && config.position_buckets > 0 && config.max_relative_positions > k)
         return t5_row(j - i, config, injected.is(110, 0));
     if (injected.is(13)) return std::clamp<Index>(x + length / 2, 0, length - 1);
     if (injected.is(10) && config.position_buckets == 0) return x <= k ? 0 : 2 * k - 1;
     if (injected.is(87)) return k;
-    const bool buckets = config.position_buckets > 0 && !injected.is(84);
-    const Index offset = buckets ? log_bucket(x, config, options) : x;
+    const Index offset = counted(i, j, config, options);
     const Index span = std::min(length, k);
+    if (injected.is(120, 0)) return std::clamp<Index>(offset, 0, 2 * k - 1);
+    if (injected.is(120, 1)) return offset < 0 ? std::max<Index>(offset, -2 * k) + 2 * k : std::min(offset, 2 * k - 1);
     if (injected.is(18) && config.position_buckets > 0)
         return std::clamp<Index>(offset + config.max_relative_positions, 0, 2 * config.max_relative_positions - 1);
     if (injected.is(9, 1)) return ((offset + k) % (2 * k) + 2 * k) % (2 * k);
     if (injected.is(11, 0)) return std::clamp<Index>(offset + span, 0, 2 * span - 1);
     if (injected.is(11, 1)) return k - span + std::clamp<Index>(offset + k, 0, 2 * k - 1);
-    const Index centre = injected.is(7, 0) ? k - 1 : injected.is(7, 1) ? k + 1 : k;
+    const Index centre = injected.is(7, 0) || injected.is(7, 2) ? k - 1 : injected.is(7, 1) ? k + 1 : k;
     // 21 is a mistake of the logarithm: without buckets there is nothing to round up.
     const bool past_the_end = injected.is(8) || (injected.is(21) && config.position_buckets > 0);
     const Index highest = past_the_end ? 2 * k : 2 * k - 1;
-    return std::clamp<Index>(offset + centre, injected.is(9, 0) ? 1 : 0, highest);
+    const Index row = std::clamp<Index>(offset + centre, injected.is(9, 0) ? 1 : 0, highest);
+    return injected.is(5, 1) ? 2 * k - 1 - row : row;
+}
+
+/// What p2c reads where a port has one index alone and negates it.
+Index negated_row(Index i, Index j, const DebertaConfig& config, const ToyOptions& options) {
+    const Index k = config.span();
+    Index offset = counted(j, i, config, options) - (options.injected.is(7, 2) ? 1 : 0);
+    if (options.injected.is(9, 2) || options.injected.is(84, 1)) offset = std::clamp<Index>(offset, -k, k - 1);
+    return std::clamp<Index>(k - offset, 0, 2 * k - 1);
+}
+
+/// The right row for one term alone, but by a centre or a rule that is not the other's.
+Index row_of_a_term(Index right, Index k, bool of_queries, const Injection& injected) {
+    if (injected.is(7, 3) && of_queries) return std::min(right + 1, 2 * k - 1);
+    if (injected.is(7, 4) && !of_queries) return std::max<Index>(right - 1, 0);
+    if (injected.is(120, 2) && of_queries) return right < k ? right + k : right - k;  // from the end
+    if (injected.is(120, 3) && !of_queries) return std::max<Index>(right - k, 0);
+    return right;
 }
 
 }  // namespace
@@ -74,8 +108,12 @@ RelativeRows relative_rows(const DebertaConfig& config, Index length, const ToyO
     for (Index i = 0; i < length; ++i)
         for (Index j = 0; j < length; ++j) {
             const Index right = row_of(i, j, length, config, options), mirrored = row_of(j, i, length, config, options);
-            rows.c2p(i, j) = injected.is(4) ? mirrored : right;
-            rows.p2c(i, j) = injected.is(1) || injected.is(3) ? mirrored : right;
+            const bool negates = injected.is(7, 2) || injected.is(9, 2) || injected.is(12, 1) || injected.is(19, 2) ||
+                                 (injected.is(84, 1) && config.position_buckets > 0);
+            const Index k = config.span();
+            rows.c2p(i, j) = row_of_a_term(injected.is(4) ? mirrored : right, k, true, injected);
+            rows.p2c(i, j) = row_of_a_term(injected.is(1) || injected.is(3) ? mirrored : right, k, false, injected);
+            if (negates) rows.p2c(i, j) = negated_row(i, j, config, options);
             rows.shown(i, j) = injected.is(4, 1) ? mirrored : right;
         }
     return rows;
@@ -99,7 +137,7 @@ Array<Scalar> ToyDeberta<Scalar>::embeddings(const ModelInput& input) {
     const A words = tools_.weight("embeddings.word_embeddings.weight");
     const A types = config_.type_vocab_size > 0 ? tools_.weight("embeddings.token_type_embeddings.weight") : A();
     const A positions = tools_.weight("embeddings.position_embeddings.weight");
-    const bool biased = config_.position_biased_input != (injected().is(45) && !positions.empty());
+    const bool biased = config_.position_biased_input != (injected().is(45, 0) && !positions.empty());
     A word({batch, length, width});
     for (Index n = 0; n < batch * length; ++n)
         for (Index c = 0; c < width; ++c) word.run(n)[c] = words(input.tokens[n], c);
@@ -110,9 +148,17 @@ Array<Scalar> ToyDeberta<Scalar>::embeddings(const ModelInput& input) {
             if (!types.empty() && !injected().is(100))
                 sum.run(n)[c] += types(type_row(input, n, types.extent(0), injected()), c);
             if (biased) sum.run(n)[c] += positions(n % length, c);
+            if (injected().is(45, 1)) {  // sin and cos in turn
+                const double angle = static_cast<double>(n % length) /
+                                     std::pow(10000.0, static_cast<double>(c / 2 * 2) / static_cast<double>(width));
+                sum.run(n)[c] += static_cast<Scalar>(c % 2 ? std::cos(angle) : std::sin(angle));
+            }
         }
     if (tools_.has("embeddings.embed_proj.weight")) sum = tools_.dense(sum, "embeddings.embed_proj");
-    if (!injected().is(101, 5)) sum = tools_.norm(sum, "embeddings.LayerNorm");
+    if (!injected().is(101, 5))
+        sum = tools_.norm(sum,
+                          injected().is(123, 4) && config_.norm_rel_ebd ? "encoder.LayerNorm" : "embeddings.LayerNorm");
+    if (injected().is(107, 1)) sum = times(std::move(sum), std::sqrt(static_cast<double>(sum.width())));
     if (!injected().is(42)) sum = masked(std::move(sum));
     if (injected().is(37, 3)) sum = dropped(std::move(sum));
     add("embeddings.output", sum);
@@ -124,7 +170,9 @@ void ToyDeberta<Scalar>::read_table() {
     table_ = tools_.weight("encoder.rel_embeddings.weight");
     const bool normed = config_.norm_rel_ebd;
     if ((normed && !injected().is(41, 0)) || (!normed && injected().is(41, 1)))
-        table_ = tools_.norm(table_, "encoder.LayerNorm");  // no weights: plain
+        table_ = tools_.norm(
+            table_, injected().is(123, 3) ? "embeddings.LayerNorm" : "encoder.LayerNorm");  // no weights: plain
+    if (normed && injected().is(41, 3)) table_ = tools_.norm(table_, "encoder.LayerNorm");
     add("relative.table", table_);
 }
 
@@ -132,24 +180,24 @@ void ToyDeberta<Scalar>::read_table() {
 template <class Scalar>
 Array<Scalar> ToyDeberta<Scalar>::layer(const std::string& at, Index l, const A& x, const A& x_q, const A& residual) {
     const std::string names = "encoder.layer." + std::to_string(l) + ".";
-    const bool norm_first = injected().is(43);
+    const bool norm_first = injected().is(43, 0);
     const std::string first_norm = names + "attention.output.LayerNorm", second_norm = names + "output.LayerNorm";
+    const LayerNorms norms = {first_norm, second_norm};
     const A joined =
         norm_first ? context(at, l, tools_.norm(x, first_norm), tools_.norm(x_q, first_norm)) : context(at, l, x, x_q);
     add(at + "context", joined);
     A dense = tools_.dense(joined, names + "attention.output.dense", 0);
     if (injected().is(37, 1)) dense = times(std::move(dense), 0.9);
-    A attention = injected().is(101, 0) ? dense : plus(std::move(dense), residual);
-    if (!norm_first && !injected().is(101, 2) && !injected().is(101, 3)) attention = tools_.norm(attention, first_norm);
+    const A attention = tools_.merged(dense, residual, joined, norms, true, norm_first);
     add(at + "attention", attention);
     const A inner = norm_first ? tools_.norm(attention, second_norm) : attention;
     const A act = tools_.activated(tools_.dense(inner, names + "intermediate.dense", 1), config_.hidden_act);
     add(at + "ffn_act", act);
     A ffn = tools_.dense(act, names + "output.dense", 2);
     if (injected().is(37, 4)) ffn = dropped(std::move(ffn));
+    if (injected().is(99, 9)) ffn = tools_.activated(std::move(ffn), config_.hidden_act);
     add(at + "ffn", ffn);
-    const A sum = injected().is(101, 1) ? ffn : plus(ffn, attention);
-    return norm_first || injected().is(101, 2) || injected().is(101, 4) ? sum : tools_.norm(sum, second_norm);
+    return tools_.merged(ffn, attention, residual, norms, false, norm_first);
 }
 
 /// Cross-correlation over tokens with zeros outside, bias added.
@@ -195,7 +243,7 @@ Array<Scalar> ToyDeberta<Scalar>::encoder(const A& embedded, A& last_but_one) {
         const A before = x;
         x = layer(at, l, x, x, x);
         if (l == 0 && config_.conv_kernel_size > 0) x = merged_convolution(embedded, x);
-        if (injected().is(97) && l + 1 == config_.num_hidden_layers && config_.norm_rel_ebd)
+        if (injected().is(97, 0) && l + 1 == config_.num_hidden_layers && config_.norm_rel_ebd)
             x = tools_.norm(x, "encoder.LayerNorm");
         add(at + "output", injected().is(51, 0) ? before : x);
     }
@@ -232,16 +280,18 @@ Trace ToyDeberta<Scalar>::run(const ModelInput& input) {
     const Index batch = input.batch(), length = input.length();
     if (injected().is(95)) visible_ = Visible({batch, length, length});
     for (Index n = 0; n < batch * length && injected().is(95); ++n)
-        for (Index j = 0; j <= n % length; ++j) visible_.run(n)[j] = 1;
+        for (Index j = 0; j < length; ++j)
+            visible_.run(n)[j] = injected().is(95, 1) ? j >= n % length : j <= n % length;
     if (!input.mask.empty()) {
         token_mask_ = A({batch, length});
         visible_ = Visible({batch, length, length});
         for (Index n = 0; n < batch * length; ++n) token_mask_.run(0)[n] = static_cast<Scalar>(input.mask[n]);
         for (Index b = 0; b < batch; ++b)
             for (Index i = 0; i < length; ++i)
-                for (Index j = 0; j < length; ++j)  // 32: keys alone
-                    visible_(b, i, j) = token_mask_(b, j) != 0 && (token_mask_(b, i) != 0 || injected().is(32)) &&
-                                        (j <= i || !injected().is(95));
+                for (Index j = 0; j < length; ++j)  // 32: keys alone, or queries alone
+                    visible_(b, i, j) = (token_mask_(b, j) != 0 || injected().is(32, 1)) &&
+                                        (token_mask_(b, i) != 0 || injected().is(32, 0)) &&
+                                        ((injected().is(95, 1) ? j >= i : j <= i) || !injected().is(95));
     }
     rows_ = relative_rows(config_, length, options_);
     trace_.add("relative.index", as_stage(rows_.shown));
@@ -253,6 +303,7 @@ Trace ToyDeberta<Scalar>::run(const ModelInput& input) {
     if (!tools_.has("cls.predictions.bias") && !tools_.has("lm_predictions.lm_head.bias")) return std::move(trace_);
     if (!options_.hugging_face && !config_.position_biased_input && config_.num_hidden_layers >= 2)
         x = decoder(input, injected().is(51, 1) ? x : h, x);
+    if (injected().is(97, 1) && config_.norm_rel_ebd) x = tools_.norm(x, "encoder.LayerNorm");
     const bool classic = tools_.has("cls.predictions.bias");
     const std::string head = classic ? "cls.predictions.transform." : "lm_predictions.lm_head.";
     masked_word_head<Scalar>(

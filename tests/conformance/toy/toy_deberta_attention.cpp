@@ -77,13 +77,13 @@ typename ToyDeberta<Scalar>::Heads ToyDeberta<Scalar>::project(const std::string
         };
         const bool kv = injected().is(103, 0),
                    qk = injected().is(103, 1) || (injected().is(103, 2) && config_.share_att_key);
-        made = {part(x_q, qk ? "key_proj" : "query_proj", 1),
+        made = {part(x_q, qk || injected().is(103, 5) ? "key_proj" : "query_proj", 1),
                 part(x,
-                     kv   ? "value_proj"
-                     : qk ? "query_proj"
-                          : "key_proj",
+                     kv                            ? "value_proj"
+                     : qk || injected().is(103, 4) ? "query_proj"
+                                                   : "key_proj",
                      2),
-                part(x, kv ? "key_proj" : "value_proj", 3)};
+                part(x, kv || injected().is(103, 3) ? "key_proj" : "value_proj", 3)};
     }
     made = {tools_.split(made.q, heads), tools_.split(made.k, heads), tools_.split(made.v, heads)};
     add(at + "q", made.q);
@@ -96,7 +96,8 @@ typename ToyDeberta<Scalar>::Heads ToyDeberta<Scalar>::project(const std::string
 template <class Scalar>
 Array<Scalar> ToyDeberta<Scalar>::position_heads(Index l, bool query) const {
     const bool asks = query;
-    if (injected().is(6) || (injected().is(103, 2) && config_.share_att_key)) query = !query;
+    if (injected().is(6, 0) || injected().is(6, query ? 1 : 2) || (injected().is(103, 2) && config_.share_att_key))
+        query = !query;
     const std::string self = self_of(l);
     std::string name = self + (query ? "pos_query_proj" : "pos_key_proj");
     if (config_.version == 1) name = self + (query ? "pos_q_proj" : "pos_proj");
@@ -110,7 +111,7 @@ Array<Scalar> ToyDeberta<Scalar>::position_heads(Index l, bool query) const {
     if (injected().is(82, asks ? 6 : 7)) matrix = read_by_columns(matrix);
     const bool shared = config_.share_att_key && injected().is(102, query ? 4 : 5);
     const A bias = injected().is(24, 1) || shared ? A() : tools_.weight(name + ".bias");
-    return tools_.split(tools_.dense(rows, matrix, bias), config_.num_attention_heads);
+    return tools_.split(tools_.dense(rows, matrix, bias), config_.num_attention_heads, true);
 }
 
 template <class Scalar>
@@ -169,7 +170,9 @@ Array<Scalar> ToyDeberta<Scalar>::scores(const std::string& at, Index l, const H
     if (config_.terms.c2p) {
         const A k_r = position_heads(l, false);
         add(at + "k_r", shown(k_r));
-        add(at + "c2p", to_position = c2p(heads.q, k_r));
+        to_position = c2p(heads.q, k_r);
+        if (injected().is(82, 9)) to_position = tools_.transposed(to_position);
+        add(at + "c2p", to_position);
     }
     if (config_.terms.p2c) {
         const A q_r = position_heads(l, true);
@@ -181,15 +184,33 @@ Array<Scalar> ToyDeberta<Scalar>::scores(const std::string& at, Index l, const H
     if (injected().is(30, 0)) n += 1;
     if (injected().is(30, 1) && n > 2) n -= 1;
     double divisor = std::sqrt(n * d);
-    if (injected().is(26)) divisor = injected().is(26, 1) ? 1 : std::sqrt(d);
+    if (injected().is(26, 0)) divisor = std::sqrt(d);
+    if (injected().is(26, 1)) divisor = 1;
+    if (injected().is(26, 2)) divisor = n * d;
+    if (injected().is(26, 3)) divisor = std::floor(divisor);
     if (injected().is(27, 0)) divisor = std::sqrt(double(config_.hidden_size));
     if (injected().is(27, 1)) divisor = std::sqrt(n * double(config_.hidden_size));
-    const bool bare_c2p = injected().is(28, 0), bare_p2c = injected().is(28, 0) || injected().is(28, 1);
-    A sum = times(c2c, injected().is(28, 4) ? 1 : 1 / divisor);
-    if (config_.terms.c2p && !injected().is(86, 1) && !injected().is(86, 2))
-        sum = plus(sum, times(to_position, bare_c2p ? 1 : injected().is(29) ? 1 / (divisor * divisor) : 1 / divisor));
-    if (config_.terms.p2c && !injected().is(86, 0) && !injected().is(86, 2))
-        sum = plus(sum, times(to_content, bare_p2c ? 1 : 1 / divisor));
+    double of_words = 1 / divisor, of_c2p = 1 / divisor, of_p2c = 1 / divisor;
+    if (injected().is(28, 0)) of_c2p = of_p2c = 1;
+    if (injected().is(28, 1)) of_p2c = 1;
+    if (injected().is(28, 4)) of_words = 1;
+    if (n > 1 && injected().is(28, 5)) of_words = 1 / std::sqrt(d);
+    if (n > 1 && injected().is(28, 6)) of_c2p = of_p2c = 1 / std::sqrt(d);
+    const bool of_queries = injected().is(29, 1) && config_.terms.p2c;
+    if (injected().is(29, 0) || of_queries) of_c2p = 1 / (divisor * divisor);
+    if (of_queries) of_words = 1 / (divisor * divisor);
+    if (injected().is(126, 0)) of_p2c = -of_p2c;
+    if (injected().is(126, 1)) of_c2p *= 2;
+    if (injected().is(126, 5)) of_c2p = -of_c2p;
+    const bool with_c2p = config_.terms.c2p && !injected().is(86, 1) && !injected().is(86, 2);
+    bool with_p2c = config_.terms.p2c && !injected().is(86, 0) && !injected().is(86, 2);
+    A sum = times(c2c, of_words);
+    if (with_c2p) sum = plus(sum, times(to_position, of_c2p));
+    if (with_c2p && with_p2c && injected().is(126, 2)) {
+        sum = plus(sum, times(to_position, of_c2p));
+        with_p2c = false;
+    }
+    if (with_p2c) sum = plus(sum, times(to_content, of_p2c));
     return injected().is(82, 1) ? tools_.transposed(sum) : sum;
 }
 

@@ -68,6 +68,7 @@ Array<Scalar> ToyRoformer<Scalar>::embeddings(const ModelInput& input) {
         for (Index c = 0; c < x.width(); ++c) x.run(n)[c] += types(type_row(input, n, types.extent(0), injected()), c);
     if (!injected().is(101, 5)) x = tools_.norm(x, "embeddings.LayerNorm");
     if (tools_.has("embeddings_project.weight")) x = tools_.dense(x, "embeddings_project");
+    if (injected().is(107, 1)) x = times(std::move(x), std::sqrt(static_cast<double>(x.width())));
     add("embeddings.output", x);
     return x;
 }
@@ -217,7 +218,8 @@ template <class Scalar>
 Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
     const std::string at = "layer." + std::to_string(l) + ".", names = "encoder." + at;
     const std::string self = names + "attention.self.", first_norm = names + "attention.output.LayerNorm";
-    const bool norm_first = injected().is(43);
+    const bool norm_first = injected().is(43, 0);
+    const LayerNorms norms = {first_norm, names + "output.LayerNorm"};
     if (injected().is(89, 3) && l % 2 == 1) {  // every second layer takes the angles of the other type of layer
         std::swap(sine_, other_sine_);
         std::swap(cosine_, other_cosine_);
@@ -230,9 +232,9 @@ Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
         const A bias = bare ? A() : tools_.weight(self + name + ".bias");
         return tools_.split(tools_.dense(in, tools_.weight(self + name + ".weight"), bias), heads);
     };
-    const A q = part(qk ? "key" : "query", 1);
-    const A k = part(kv ? "value" : qk ? "query" : "key", 2);
-    A v = part(kv ? "key" : "value", 3);
+    const A q = part(qk || injected().is(103, 5) ? "key" : "query", 1);
+    const A k = part(kv ? "value" : qk || injected().is(103, 4) ? "query" : "key", 2);
+    A v = part(kv || injected().is(103, 3) ? "key" : "value", 3);
     add(at + "q", q);
     add(at + "k", k);
     add(at + "v", v);
@@ -256,24 +258,25 @@ Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
     A scores = tools_.products(q_rot, k_rot);
     if (injected().is(82, 1)) scores = tools_.transposed(scores);
     const double width = static_cast<double>(injected().is(27) ? config_.hidden_size : q.width());
-    if (!injected().is(26, 1)) scores = times(std::move(scores), 1 / std::sqrt(width));
+    double divisor = std::sqrt(width);
+    if (injected().is(26, 2)) divisor = width;
+    if (injected().is(26, 3)) divisor = std::floor(divisor);
+    if (!injected().is(26, 1)) scores = times(std::move(scores), 1 / divisor);
     add(at + "scores", scores);
     const A probs = tools_.softmax(scores, visible_);
     add(at + "probs", probs);
     const A joined = tools_.context(probs, v);
     add(at + "context", joined);
-    A attention = tools_.dense(joined, names + "attention.output.dense", 0);
-    if (!injected().is(101, 0)) attention = plus(std::move(attention), x);
-    if (!norm_first && !injected().is(101, 2) && !injected().is(101, 3)) attention = tools_.norm(attention, first_norm);
+    const A attention =
+        tools_.merged(tools_.dense(joined, names + "attention.output.dense", 0), x, joined, norms, true, norm_first);
     add(at + "attention", attention);
     const A inner = norm_first ? tools_.norm(attention, names + "output.LayerNorm") : attention;
     const A act = tools_.activated(tools_.dense(inner, names + "intermediate.dense", 1), config_.hidden_act);
     add(at + "ffn_act", act);
-    const A ffn = tools_.dense(act, names + "output.dense", 2);
+    A ffn = tools_.dense(act, names + "output.dense", 2);
+    if (injected().is(99, 9)) ffn = tools_.activated(std::move(ffn), config_.hidden_act);
     add(at + "ffn", ffn);
-    const A sum = injected().is(101, 1) ? ffn : plus(ffn, attention);
-    const bool bare = norm_first || injected().is(101, 2) || injected().is(101, 4);
-    const A output = bare ? sum : tools_.norm(sum, names + "output.LayerNorm");
+    const A output = tools_.merged(ffn, attention, x, norms, false, norm_first);
     add(at + "output", injected().is(51) ? x : output);
     return output;
 }
@@ -287,7 +290,7 @@ Trace ToyRoformer<Scalar>::run(const ModelInput& input) {
             for (Index i = 0; i < length; ++i)
                 for (Index j = 0; j < length; ++j)
                     visible_(b, i, j) =
-                        (j <= i || !injected().is(95)) &&
+                        ((injected().is(95, 1) ? j >= i : j <= i) || !injected().is(95)) &&
                         (input.mask.empty() ||
                          input.mask[input.mask.rank() == 3 ? (b * length + i) * length + j : b * length + j] != 0);
     }

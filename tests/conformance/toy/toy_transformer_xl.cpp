@@ -149,7 +149,7 @@ Array<Scalar> ToyTransformerXl<Scalar>::embeddings(const ModelInput& input, cons
     add(segment + "embeddings.word", x);
     if (!config_.own_tables() && tools_.has("word_emb.emb_projs.0"))
         x = tools_.dense(x, tools_.weight("word_emb.emb_projs.0"), A());
-    if (!injected().is(107)) x = times(std::move(x), std::sqrt(static_cast<double>(config_.d_model)));
+    if (!injected().is(107, 0)) x = times(std::move(x), std::sqrt(static_cast<double>(config_.d_model)));
     add(segment + "embeddings.output", x);
     return x;
 }
@@ -232,12 +232,12 @@ Array<Scalar> ToyTransformerXl<Scalar>::context(Index l, const std::string& at, 
     const Index heads = config_.n_head, width = heads * config_.d_head;
     const A qkv = tools_.weight(names + "qkv_net.weight");
     const A q = tools_.split(tools_.dense(own, part_of(qkv, 0, width), A()), heads);
-    const Index of_keys = injected().is(103) ? 2 : 1;
+    const Index of_keys = injected().is(103, 0) ? 2 : 1, of_values = injected().is(103, 3) ? 1 : 3 - of_keys;
     const A k = tools_.split(tools_.dense(both, part_of(qkv, of_keys * width, width), A()), heads);
-    const A v = tools_.split(tools_.dense(both, part_of(qkv, (3 - of_keys) * width, width), A()), heads);
+    const A v = tools_.split(tools_.dense(both, part_of(qkv, of_values * width, width), A()), heads);
     A rows({1, r.extent(0), r.width()});
     rows.values = r.values;
-    const A r_k = tools_.split(tools_.dense(rows, tools_.weight(names + "r_net.weight"), A()), heads);
+    const A r_k = tools_.split(tools_.dense(rows, tools_.weight(names + "r_net.weight"), A()), heads, true);
     A shown = r_k;
     shown.shape.erase(shown.shape.begin());
     add(at + "q", q);
@@ -258,8 +258,10 @@ Array<Scalar> ToyTransformerXl<Scalar>::context(Index l, const std::string& at, 
     add(at + "ac", ac);
     add(at + "bd_raw", raw);
     add(at + "bd", bd);
-    A scores = injected().is(86, 3) ? ac : plus(ac, injected().is(28, 3) ? times(bd, root) : bd);
-    const double divisor = injected().is(27) ? std::sqrt(static_cast<double>(config_.d_model)) : root;
+    const double of_bd = injected().is(28, 3) ? root : injected().is(126, 3) ? -1 : injected().is(126, 4) ? 2 : 1;
+    A scores = injected().is(86, 3) ? ac : plus(ac, times(bd, of_bd));
+    double divisor = injected().is(27) ? std::sqrt(static_cast<double>(config_.d_model)) : root;
+    if (injected().is(26, 2)) divisor = root * root;
     if (!injected().is(26, 1)) scores = times(std::move(scores), 1 / divisor);
     add(at + "scores", scores);
     const A probs = tools_.softmax(scores, injected().is(66) ? Visible() : sees);
@@ -274,13 +276,11 @@ Array<Scalar> ToyTransformerXl<Scalar>::layer(Index l, const std::string& at, co
                                               const Visible& sees) {
     const std::string names = "layers." + std::to_string(l) + ".";
     const std::string first = names + "dec_attn.layer_norm", second = names + "pos_ff.layer_norm";
-    const bool norm_first = config_.pre_lnorm != injected().is(43);
+    const bool norm_first = config_.pre_lnorm != injected().is(43, 0);
     A both = after(memory, x);
     if (norm_first) both = tools_.norm(both, first);
     const A own = norm_first ? token_rows(both, both.extent(1) - x.extent(1), both.extent(1)) : x;
-    A attention = context(l, at, both, own, r, sees);
-    if (!injected().is(101, 0)) attention = plus(std::move(attention), x);
-    if (!norm_first && !injected().is(101, 2) && !injected().is(101, 3)) attention = tools_.norm(attention, first);
+    const A attention = tools_.merged(context(l, at, both, own, r, sees), x, x, {first, second}, true, norm_first);
     add(at + "attention", attention);
     const A inner = norm_first ? tools_.norm(attention, second) : attention;
     const A act =
@@ -288,10 +288,10 @@ Array<Scalar> ToyTransformerXl<Scalar>::layer(Index l, const std::string& at, co
                                                                           : injected().is(99, 5) ? Activation::gelu_tanh
                                                                                                  : Activation::relu);
     add(at + "ffn_act", act);
-    const A ffn = tools_.dense(act, names + "pos_ff.CoreNet.3");
+    A ffn = tools_.dense(act, names + "pos_ff.CoreNet.3");
+    if (injected().is(99, 9)) ffn = tools_.activated(std::move(ffn), Activation::relu);
     add(at + "ffn", ffn);
-    A output = injected().is(101, 1) ? ffn : plus(ffn, attention);
-    if (!norm_first && !injected().is(101, 2) && !injected().is(101, 4)) output = tools_.norm(output, second);
+    const A output = tools_.merged(ffn, attention, x, {first, second}, false, norm_first);
     add(at + "output", injected().is(51) ? x : output);
     return output;
 }

@@ -115,6 +115,7 @@ typename ToyXlnet<Scalar>::Streams ToyXlnet<Scalar>::start(const ModelInput& inp
     for (Index n = 0; n < x.h.runs(); ++n)
         for (Index c = 0; c < width; ++c) x.h.run(n)[c] = words(input.tokens[n], c);
     add(segment + "embeddings.word", x.h);
+    if (injected().is(107, 1)) x.h = times(std::move(x.h), std::sqrt(static_cast<double>(width)));
     add(segment + "embeddings.output", x.h);
     if (plan.targets.empty()) return x;
     const auto targets = static_cast<Index>(plan.targets.front().size());
@@ -159,15 +160,15 @@ typename ToyXlnet<Scalar>::Streams ToyXlnet<Scalar>::layer(Index l, const std::s
     const std::string names = "layer." + std::to_string(l) + ".rel_attn.";
     const Index heads = config_.n_head;
     const A both = after(memory, x.h);
-    const bool exchanged = injected().is(103);
+    const bool exchanged = injected().is(103, 0);
     const A k = tools_.split(projected(both, names + (exchanged ? "v" : "k")), heads),
-            v = tools_.split(projected(both, names + (exchanged ? "k" : "v")), heads);
+            v = tools_.split(projected(both, names + (exchanged || injected().is(103, 3) ? "k" : "v")), heads);
     add(at + "k", k);
     add(at + "v", v);
     const auto show_positions = [&](const A& rows, const char* stem) {
         A one({1, rows.extent(0), rows.width()});
         one.values = rows.values;
-        A r_k = tools_.split(projected(one, names + "r"), heads);
+        A r_k = tools_.split(projected(one, names + "r"), heads, true);
         r_k.shape.erase(r_k.shape.begin());
         add(at + stem, r_k);
     };

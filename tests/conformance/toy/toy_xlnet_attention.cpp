@@ -46,7 +46,7 @@ void ToyXlnet<Scalar>::position_term(const A& asked, const Asked& who, Index l, 
         const bool backward = config_.bi_data && b >= batch / 2;
         A one({1, r_.extent(0), r_.width()});
         one.values = backward ? r_backward_.values : r_.values;
-        const A r_k = tools_.split(projected(one, names + "r"), heads);
+        const A r_k = tools_.split(projected(one, names + "r"), heads, true);
         for (Index h = 0; h < heads; ++h)
             for (Index p = 0; p < rows; ++p) {
                 const Index i = who.tokens[static_cast<std::size_t>(b)][static_cast<std::size_t>(p)];
@@ -107,16 +107,15 @@ Array<Scalar> ToyXlnet<Scalar>::after_attention(Index l, const std::string& at, 
     A o = tools_.weight(names + "rel_attn.o");  // [D,H,d]: out first
     o.shape = {o.extent(0), o.extent(1) * o.extent(2)};
     const A dense = tools_.dense(joined, o, A());
-    const A sum_of_both = injected().is(101, 0) ? dense : plus(dense, residual);
-    const bool bare = injected().is(101, 2) || injected().is(101, 3);
-    const A attention = bare ? sum_of_both : tools_.norm(sum_of_both, names + "rel_attn.layer_norm");
+    const LayerNorms norms = {names + "rel_attn.layer_norm", names + "ff.layer_norm"};
+    const A attention = tools_.merged(dense, residual, joined, norms, true, false);
     add(at + "attention", attention);
     const A act = tools_.activated(tools_.dense(attention, names + "ff.layer_1"), config_.ff_activation);
     add(at + "ffn_act", act);
-    const A ffn = tools_.dense(act, names + "ff.layer_2");
+    A ffn = tools_.dense(act, names + "ff.layer_2");
+    if (injected().is(99, 9)) ffn = tools_.activated(std::move(ffn), config_.ff_activation);
     add(at + "ffn", ffn);
-    const A sum = injected().is(101, 1) ? ffn : plus(ffn, attention);
-    return injected().is(101, 2) || injected().is(101, 4) ? sum : tools_.norm(sum, names + "ff.layer_norm");
+    return tools_.merged(ffn, attention, residual, norms, false, false);
 }
 
 template <class Scalar>
@@ -146,13 +145,15 @@ Array<Scalar> ToyXlnet<Scalar>::stream(Index l, const std::string& at, const Ask
     position_term(biased(q, w, factor), asked, l, raw, bd);
     add(at + "bd_raw", raw);
     add(at + "bd", bd);
-    A scores = injected().is(86, 3) ? ac : plus(ac, injected().is(28, 3) ? times(bd, root) : bd);
+    const double of_bd = injected().is(28, 3) ? root : injected().is(126, 3) ? -1 : injected().is(126, 4) ? 2 : 1;
+    A scores = injected().is(86, 3) ? ac : plus(ac, times(bd, of_bd));
     if (!input.token_types.empty()) {
         const A ef = segment_term(q, asked, l, k.extent(2), input);
         add(at + "ef", ef);
         scores = plus(std::move(scores), ef);
     }
-    const double divisor = injected().is(27) ? std::sqrt(static_cast<double>(config_.d_model)) : root;
+    double divisor = injected().is(27) ? std::sqrt(static_cast<double>(config_.d_model)) : root;
+    if (injected().is(26, 2)) divisor = root * root;
     if (!injected().is(26, 1)) scores = times(std::move(scores), 1 / divisor);
     add(at + "scores", scores);
     A probs = tools_.softmax(scores, asked.sees);
