@@ -307,6 +307,22 @@ TEST_CASE("diagnosis: the eps of the configuration is no other eps", "[kit]") {
     }
 }
 
+TEST_CASE("diagnosis: of ways that the rounding hides from each other the first stands for all", "[kit]") {
+    // With eps 1e-12 its place changes the twelfth digit, and the reference rounds in the seventh.
+    const Range range = range_named(Family::xlnet, "hf_xlnet_mems");
+    const Trace whole = port_of(range, {40, 4});
+    Trace port;
+    for (const Stage& stage : whole.stages())
+        if (stage.name.ends_with(".output")) port.add(stage);
+    const Evidence evidence{range.recorded, port, range.model, range.segments};
+    const Comparison comparison = compare(range.recorded, port, Tolerance{1e-6, 1e-6});
+    REQUIRE(comparison.first());
+    const Diagnosis diagnosis = diagnose(evidence, comparison, *comparison.first());
+    REQUIRE(diagnosis.named);
+    CHECK(diagnosis.named->mistake == 40);
+    CHECK(diagnosis.named->how == "unbiased variance");
+}
+
 TEST_CASE("would learn: without model or input no mistake gets another one's name", "[kit][mutation]") {
     for (const auto& [family, name] : {std::pair{Family::deberta, "ms_deberta_v3_emd"},
                                        {Family::roformer, "hf_roformer"},

@@ -4,6 +4,7 @@
 
 #include "core/conformance/kit/first_divergence.h"
 #include "core/conformance/report/report.h"
+#include "core/stages.h"
 #include "core/io/safetensors.h"
 #include "core/models/deberta.h"
 #include "tests/conformance/kit_fixture.h"
@@ -304,6 +305,28 @@ TEST_CASE("report: what stands later in the list is first if the earlier one is 
     CHECK(one.wrong()->name == "layer.0.q");
     CHECK(case_json(one)["first"]["stage"] == "layer.0.q");
     CHECK(holds(divergence_text(one), "first wrong stage: layer.0.q,"));
+}
+
+TEST_CASE("report: every axis of the worst cell has its letter", "[kit]") {
+    const auto place_of = [](const std::string& name, Scheme scheme = Scheme::disentangled) {
+        const Tensor<double> right({2, 3, 4});
+        Tensor<double> wrong = right;
+        wrong[(1 * 3 + 2) * 4 + 3] = 1;
+        Trace reference, candidate;
+        reference.add(named(name, right));
+        candidate.add(named(name, wrong));
+        CaseReport one;
+        one.verdict = Verdict::fail;
+        one.comparison = compare(reference, candidate);
+        one.first = ShownStage{name, right, wrong, describe_stage(name, scheme)->axes, {}};
+        const std::string text = divergence_text(one);
+        return text.substr(text.find("\n  [") + 3, text.find(" is off by") - text.find("\n  [") - 3);
+    };
+    CHECK(place_of("mlm.logits") == "[b1 t2 v3]");
+    CHECK(place_of("memory.0", Scheme::two_stream) == "[b1 m2 c3]");
+    CHECK(place_of("layer.0.ffn_act") == "[b1 t2 c3]");
+    CHECK(place_of("mlm.transform") == "[b1 t2 c3]");
+    CHECK(place_of("layer.0.r_k", Scheme::two_stream) == "[h1 r2 c3]");
 }
 
 TEST_CASE("report: what passed, what failed, what is waived and what nobody reported are counted apart", "[kit]") {

@@ -73,9 +73,9 @@ TEST_CASE("rows read: rows beside the right ones, and rows of other distances", 
     const auto beside = [&](Index step) {
         return [&, step](Index i, Index j) { return std::clamp<Index>(right(i, j) + step, 0, layer.rows() - 1); };
     };
-    CHECK(layer.of("c2p", beside(1)) == "each pair reads the row of k_r one after the right one");
-    CHECK(layer.of("c2p", beside(-2)) == "each pair reads the row of k_r 2 before the right one");
-    CHECK(layer.of("p2c", beside(1)) == "each pair reads the row of q_r one after the right one");
+    CHECK(layer.of("c2p", beside(1)) == "each pair reads the row of k_r one place after the right one");
+    CHECK(layer.of("c2p", beside(-2)) == "each pair reads the row of k_r 2 places before the right one");
+    CHECK(layer.of("p2c", beside(1)) == "each pair reads the row of q_r one place after the right one");
 
     const Index length = layer.right("c2p").extent(2);
     const auto of_distance = [&](Index distance) {  // the right row of a pair at this distance i - j

@@ -84,6 +84,7 @@ Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const
         return a.explanation.residual < b.explanation.residual;
     });
     settle_ties(all, judge);
+    prefer_first_way(all);
     for (const Hypothesis& each : all) diagnosis.judged.push_back(each.explanation);
     if (all.empty()) return diagnosis;
 

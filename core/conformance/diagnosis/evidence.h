@@ -176,8 +176,9 @@ public:
     const XlnetConfig& xlnet() const;
     Family family() const { return known_family(evidence_).value_or(Family::deberta); }
     Dialect dialect() const { return evidence_.dialect; }
-    /// What the reference makes of a query that sees nothing; where it shows none, what its dialect makes of one.  A query that is not used, such as a target of XLNet that stands for no token, is zero in every convention
-    /// and decides nothing.
+    /// What the reference makes of a query that sees nothing; where it shows none, what its dialect makes of one.  A
+    /// query that is not used, such as a target of XLNet that stands for no token, is zero in every convention and
+    /// decides nothing.
     MaskedRow masked_row() const;
     bool has_model() const { return evidence_.model != nullptr; }
     /// Layer whose weights compute this scope: l of "layer.l.", the last one of "emd.t.".

@@ -296,4 +296,16 @@ void settle_ties(std::vector<Hypothesis>& all, const Judge& judge) {
                      [&](const Hypothesis& a, const Hypothesis& b) { return order(a) < order(b); });
 }
 
+void prefer_first_way(std::vector<Hypothesis>& all) {
+    if (all.empty() || all.front().explanation.mistake == 0 || !all.front().explanation.fits()) return;
+    const Hypothesis& best = all.front();
+    const double left = best.explanation.residual * largest_size(best.predicted);
+    auto first = all.begin();
+    for (auto each = all.begin() + 1; each != all.end(); ++each)
+        if (each->explanation.mistake == best.explanation.mistake && each->explanation.fits() &&
+            each->variant < first->variant && largest_difference(each->predicted, best.predicted) <= left)
+            first = each;
+    std::rotate(all.begin(), first, first + 1);
+}
+
 }  // namespace locus::conformance

@@ -91,5 +91,8 @@ void share_out(std::size_t count, const CancelToken& stop, const std::function<v
 /// Hypotheses that fit equally well are told apart by the other stages that the candidate reports: those that explain
 /// fewer of them than another are dropped, and the rest stand in the order of the catalogue.  `all`: best first.
 void settle_ties(std::vector<Hypothesis>& all, const Judge& judge);
+/// Ways of the best one's mistake whose numbers differ by less than it leaves are not told apart: the first of them in
+/// the catalogue comes to the front.
+void prefer_first_way(std::vector<Hypothesis>& all);
 
 }  // namespace locus::conformance

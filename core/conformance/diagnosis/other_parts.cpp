@@ -266,8 +266,12 @@ std::optional<std::string> Parts::counts_of_terms() const {
     std::string text = "its terms count differently than they should:";
     for (Index n = 0; n < count; ++n) {
         const double rounded = std::round(times[n]);
-        text += (n == 0 ? " " : ", ") + names[static_cast<std::size_t>(n)] + " " +
-                short_number(std::abs(times[n] - rounded) <= 1e-4 ? rounded + 0.0 : times[n]) + " times";
+        const double counted = std::abs(times[n] - rounded) <= 1e-4 ? rounded + 0.0 : times[n];
+        const std::string often = counted == 1   ? "once"
+                                  : counted == 2 ? "twice"
+                                  : counted == 0 ? "not at all"
+                                                 : short_number(counted) + " times";
+        text += (n == 0 ? " " : ", ") + names[static_cast<std::size_t>(n)] + " " + often;
     }
     return text;
 }

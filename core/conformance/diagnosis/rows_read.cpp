@@ -219,7 +219,7 @@ private:
                 });
                 if (all && moved)
                     return "each pair reads the " + of_table() + " " + count_of(size) +
-                           (step > 0 ? " after" : " before") + " the right one";
+                           (size == 1 ? " place" : " places") + (step > 0 ? " after" : " before") + " the right one";
             }
         return std::nullopt;
     }

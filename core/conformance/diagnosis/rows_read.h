@@ -10,7 +10,7 @@
 namespace locus::conformance {
 
 /// One sentence, if every number of c2p, p2c or bd is one that it could have read, but not the right one:
-///   "each pair reads the row of k_r one after the right one";
+///   "each pair reads the row of k_r one place after the right one";
 ///   "pair (i,j) reads column i + j of bd_raw instead of column 4 - i + j";
 ///   "the row of k_r depends on i - j, as it should, but is another one: for i - j = 5 row 14 instead of 13".
 /// Nothing for any other stage, where a number is none of those, or where the stage is too large to search.

@@ -27,6 +27,7 @@ std::vector<Mistake> all_groups() {
                              rotation_mistakes,
                              linear_attention_mistakes,
                              transformer_xl_mistakes,
+                             memory_mistakes,
                              xlnet_mistakes,
                              gradient_mistakes,
                              tile_and_memory_mistakes,

@@ -54,7 +54,8 @@ std::vector<Mistake> layer_and_decoder_mistakes();          // 43 to 50
 std::vector<Mistake> head_and_objective_mistakes();         // 51 to 55
 std::vector<Mistake> rotation_mistakes();                   // 56 to 63
 std::vector<Mistake> linear_attention_mistakes();           // 64
-std::vector<Mistake> transformer_xl_mistakes();             // 65 to 71
+std::vector<Mistake> transformer_xl_mistakes();             // 65 to 69
+std::vector<Mistake> memory_mistakes();                     // 70 and 71
 std::vector<Mistake> xlnet_mistakes();                      // 72 to 77
 std::vector<Mistake> gradient_mistakes();                   // 78 and 79
 std::vector<Mistake> tile_and_memory_mistakes();            // 80 to 83

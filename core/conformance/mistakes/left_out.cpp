@@ -6,6 +6,7 @@
 
 #include "core/conformance/formulas/deberta.h"
 #include "core/conformance/formulas/layers.h"
+#include "core/conformance/formulas/transformer_xl.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/conformance/mistakes/wrong_attention.h"
 #include "core/products.h"
@@ -381,9 +382,11 @@ Formula by(int part, int taken) {
                 const bool remembers = at.family() == Family::transformer_xl || at.family() == Family::xlnet;
                 if (!remembers)
                     return project_heads<double>(at(part == 0 ? "x_q" : "x"), projection_of(at, taken), heads_of(at));
+                if (part > 0 && taken > 0) return at.right(projections_without_bias::kStems[taken]);
                 // Queries are made of other rows than keys; a memory comes before both keys and values.
-                if (part == 0 || taken == 0) throw NotEnough{"queries and keys of the same rows"};
-                return at.right(projections_without_bias::kStems[taken]);
+                if (norm_first(at)) throw NotEnough{"a layer without norms in front"};
+                return project_heads<double>(part == 0 ? at("x_q") : memory_and_segment_of(at),
+                                             projection_of(at, taken), heads_of(at));
             }};
 }
 
@@ -429,7 +432,7 @@ Formula attention() {
 
 Formula ffn_act() {
     return {"ffn_act", {"attention"}, [](const Replay& at) {
-                layer_of(at);
+                if (norm_first(at)) throw NotEnough{"a post-norm layer"};
                 return shaped(at("attention"),
                               activate<double>(dense<double>(at("attention").rows(), {ffn_dense_of(at).weight, {}}),
                                                activation_of(at)));
@@ -439,9 +442,7 @@ Formula ffn_act() {
 Formula ffn() {
     return {"ffn", {"ffn_act"}, [](const Replay& at) {
                 Tensor<double> right = at.right("ffn");
-                const RowVector<double> bias =
-                    at.model().weights.vector(layer_of(at) + "output.dense.bias", right.extent(2));
-                right.rows().rowwise() -= bias;
+                right.rows().rowwise() -= RowVector<double>(ffn_down_of(at).bias);
                 return right;
             }};
 }
@@ -453,7 +454,7 @@ Mistake mistake() {
             .betrays = "ffn minus the right one is the same row for every token",
             .evidence = "",
             .lesson = "12",
-            .families = {Family::deberta, Family::roformer},
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
             .stems = {"attention", "ffn_act", "ffn"},
             .variants = {{"after attention", {attention()}, {"attention"}},
                          {"into the feed-forward part", {ffn_act()}, {"ffn_act"}},

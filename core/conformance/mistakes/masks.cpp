@@ -150,16 +150,24 @@ Variant filled(const char* how, double (*value)(Index keys)) {
             })}};
 }
 
+/// Zeros, where the model has equal probabilities.
+Variant zeros() {
+    return {"zeros", {probs_by([](const Replay& at, const Matrix<double>& scores, Index b, Index h) {
+                if (at.masked_row() == MaskedRow::zero) throw NotEnough{"rows that are not 0"};
+                return masked_softmax<double>(scores, visible_pairs(at, b, h), MaskedRow::zero);
+            })}};
+}
+
 std::vector<Variant> rows_without_keys() {
     return {filled("NaN", [](Index) { return std::numeric_limits<double>::quiet_NaN(); }),
-            filled("uniform over all keys", [](Index keys) { return 1.0 / static_cast<double>(keys); })};
+            filled("uniform over all keys", [](Index keys) { return 1.0 / static_cast<double>(keys); }), zeros()};
 }
 
 Mistake mistake() {
     return {.number = 33,
-            .name = "a query that sees no key gets NaN, or equal probabilities for keys it must not see",
-            .symptom = "NaN spreads from padding, or padding leaks",
-            .betrays = "the row sums to NaN or 1 instead of 0; its values are 1 / Tk",
+            .name = "a query that sees no key gets NaN, equal probabilities or zeros, and the model another of them",
+            .symptom = "NaN spreads from padding, or rows of padding are others",
+            .betrays = "the row sums to NaN or 1 instead of 0, its values are 1 / Tk; or to 0 instead of 1",
             .evidence = "transformers #35162, #35182",
             .lesson = "02",
             .families = {Family::deberta, Family::roformer},

@@ -184,6 +184,10 @@ std::vector<Variant> dropout_while_testing() {
             all.push_back({"probs are right, context" + by, {scaled("context", {"probs", "v"}, names, power)}});
         }
     }
+    all.push_back({"the feed-forward part times 1 - p", {scaled("ffn", {"ffn_act"}, of_hidden, 1)}, {"ffn"}});
+    all.push_back({"the embeddings times 1 - p",
+                   {scaled("/embeddings.output", {"/embeddings.word"}, of_hidden, 1)},
+                   {"/embeddings.output"}});
     all.push_back({"a random mask on probs", {dropped_at_random("probs", {"scores", "scores_mixed"})}, {"probs"}});
     all.push_back({"a random mask on the embeddings",
                    {dropped_at_random("/embeddings.output", {"/embeddings.word"})},

@@ -1,4 +1,5 @@
-// Mistakes 65 to 71 and 105 to 107.  Transformer-XL: relative sinusoids, the shift, u and v, and the memory.
+// Mistakes 65 to 69 and 105 to 107.  Transformer-XL: relative sinusoids, the shift, u and v, and the factor of the
+// words.
 #include <cmath>
 
 #include "core/attention/relative.h"
@@ -310,144 +311,6 @@ Mistake mistake() {
 
 }  // namespace sinusoids_interleaved
 
-namespace wrong_memory {  // mistake 70
-
-/// Behind the last layer Transformer-XL keeps what is never read; nothing comes after that.
-Tensor<double> outputs_kept(const Replay& at) {
-    const bool behind_all = at.family() == Family::transformer_xl && at.layer() == at.transformer_xl().n_layer;
-    return handed_on(at, behind_all ? at("x") : at("output"));
-}
-
-/// Behind a layer stands its input in the memory of the next one.
-Tensor<double> of_the_layer_behind(const Replay& at) {
-    if (at.segment() == 0) throw NotEnough{"a segment before"};
-    return at.elsewhere("segment." + std::to_string(at.segment() - 1) + ".layer." + std::to_string(at.layer() + 1) +
-                        ".")("memory");
-}
-
-/// Read in place of its own; what this layer keeps follows from its own.
-Formula made_of_the_layer_behind(const char* stem) {
-    return {stem, {"memory_before", "x"}, [stem](const Replay& at) {
-                const Tensor<double> rows = of_the_layer_behind(at);
-                return at.with({{"memory_before", {}, [&rows](const Replay&) { return rows; }}}).right(stem);
-            }};
-}
-
-Mistake mistake() {
-    return {.number = 70,
-            .name = "the memory holds the wrong rows, or that of another layer is read",
-            .symptom = "the first segment is right, every later one is not",
-            .betrays =
-                "memory.l is the layer's output instead of its input, or begins with the oldest rows; k and v tell "
-                "what is read",
-            .evidence = "transformers #2970, #3580; kimiyoung/transformer-xl #96",
-            .lesson = "24",
-            .families = {Family::transformer_xl, Family::xlnet},
-            .stems = {"memory"},
-            .variants = {{"stored after the layer", {{"memory", {"memory_before", "output"}, outputs_kept}}},
-                         {"the oldest rows are kept",
-                          {{"memory",
-                            {"memory_before", "x"},
-                            [](const Replay& at) { return handed_on(at, at("x"), Kept::oldest); }}}},
-                         {"layer l reads the memory of layer l + 1",
-                          {made_of_the_layer_behind("k"), made_of_the_layer_behind("v")},
-                          {"k", "v"}}}};
-}
-
-}  // namespace wrong_memory
-
-namespace same_length_off_by_one {  // mistake 71
-
-/// Query i sees keys up to last(i, M), and of those what it should see.
-Tensor<double> visible_up_to(const Replay& at, Index (*last)(Index i, Index memory)) {
-    const Index queries = queries_of(at), memory = at.remembered();
-    const TransformerXlConfig& config = at.transformer_xl();
-    Mask mask = transformer_xl_mask(queries, memory, config.same_length, config.mem_len);
-    for (Index i = 0; i < mask.rows(); ++i)
-        for (Index j = 0; j < mask.cols(); ++j) {
-            if (j > last(i, memory)) mask(i, j) = 0;
-            if (j > memory + i && j <= last(i, memory)) mask(i, j) = 1;
-        }
-    return as_visible(std::vector<Mask>(static_cast<std::size_t>(at.input().batch()), mask));
-}
-
-std::vector<Formula> causal(Index (*last)(Index i, Index memory)) {
-    return {{"visible", {"query_tokens"}, [last](const Replay& at) { return visible_up_to(at, last); }}};
-}
-
-/// Where there is no column for a key, the last one, of distance 0, as a gather with clamped places has it.
-Tensor<double> with_last_column(const Replay& at) {
-    const Tensor<double>& raw = at("bd_raw");
-    const Index first = first_distance(at), memory = at.remembered(), last = raw.extent(3) - 1;
-    return without_hidden(at, shifted_by(at, raw, [&](Index token, Index key) {
-                              return std::min(last, distance_column(first, memory, token, key));
-                          }));
-}
-
-/// The next token is seen, at distance 0 too.
-std::vector<Formula> causal_and_clamped() {
-    std::vector<Formula> all = causal([](Index i, Index memory) { return memory + i + 1; });
-    all.push_back({"bd", {"bd_raw", "visible", "query_tokens"}, with_last_column});
-    return all;
-}
-
-Tensor<double> without_memory(const Replay& at) {
-    if (at.remembered() == 0) throw NotEnough{"a memory"};
-    return visible_up_to(at, [](Index i, Index) { return i; });
-}
-
-/// The oldest key of query i moved by `later`; everything else as it is.
-Tensor<double> visible_from(const Replay& at, Index later) {
-    const Index queries = queries_of(at), memory = at.remembered();
-    if (at.family() == Family::transformer_xl) {
-        if (!at.transformer_xl().same_length) throw NotEnough{"same_length"};
-        Mask mask = transformer_xl_mask(queries, memory, false, 0);
-        const Index beyond = memory + queries - at.transformer_xl().mem_len;
-        const Index oldest = 1 - (beyond > 0 ? queries - beyond : queries) + later;
-        for (Index i = 0; i < mask.rows(); ++i)
-            for (Index j = 0; j < std::min(mask.cols(), i + oldest); ++j) mask(i, j) = 0;
-        return as_visible(std::vector<Mask>(static_cast<std::size_t>(at.input().batch()), mask));
-    }
-    if (!at.xlnet().same_length || at.xlnet().direction != Direction::unidirectional) throw NotEnough{"same_length"};
-    return visible_to_stream(at, [&](Index b) {
-        TwoStreamHiding hiding = hiding_of(at, b);
-        hiding.same_length = false;
-        const TwoStreamMasks masks = two_stream_masks(queries, hiding);
-        Mask mask = at.is_query_stream() ? masks.query : masks.content;
-        for (Index i = 0; i < mask.rows(); ++i)
-            for (Index j = 0; j < std::min(mask.cols(), i + later); ++j)
-                if (at.is_query_stream() || j - memory != i) mask(i, j) = 0;
-        return mask;
-    });
-}
-
-Mistake mistake() {
-    const auto visible = [](Index later) {
-        return std::vector<Formula>{
-            {"visible", {"query_tokens"}, [later](const Replay& at) { return visible_from(at, later); }}};
-    };
-    return {
-        .number = 71,
-        .name = "the mask is one key off, at same_length's end or the causal one, or forgets the memory",
-        .symptom = "every query sees one key too many or too few, or as many too few as the memory is long",
-        .betrays = "the count of probs above 0 per row: with same_length mem_len in Transformer-XL, one more in XLNet",
-        .evidence = "transformers #14832, #15665",
-        .lesson = "24",
-        .families = {Family::transformer_xl, Family::xlnet},
-        .stems = {"bd", "probs"},
-        .variants = {{"one key too many", visible(-1)},
-                     {"one key too few", visible(1)},
-                     {"causal: key j of query i for j <= i, as if there were no memory",
-                      {{"visible", {"query_tokens"}, without_memory}}},
-                     {"causal: the next token is seen",
-                      causal([](Index i, Index memory) { return memory + i + 1; }),
-                      {"probs"}},  // there is no distance for it: bd is 0 there, as it should be
-                     {"causal: the next token is seen, at the distance of the token itself", causal_and_clamped()},
-                     {"causal: no query sees itself", causal([](Index i, Index memory) { return memory + i - 1; })}}};
-}
-
-}  // namespace same_length_off_by_one
-
 std::vector<Mistake> transformer_xl_mistakes() {
     return {
         other_distances::mistake(),          // 65
@@ -455,8 +318,6 @@ std::vector<Mistake> transformer_xl_mistakes() {
         shift_by_another_offset::mistake(),  // 67
         u_and_v::mistake(),                  // 68
         sinusoids_interleaved::mistake(),    // 69
-        wrong_memory::mistake(),             // 70
-        same_length_off_by_one::mistake(),   // 71
     };
 }
 

@@ -122,7 +122,7 @@ Mistake mistake() {
                                      }}};
     };
     return {.number = 73,
-            .name = "both streams use one mask",
+            .name = "both streams use one mask, or each that of the other",
             .symptom =
                 "the content stream is blind to its own token, or the query stream sees what it must predict "
                 "and the loss falls to 0 at once",
@@ -132,7 +132,11 @@ Mistake mistake() {
             .families = {Family::xlnet},
             .stems = {"bd", "probs"},
             .variants = {{"the content stream cannot see itself", visible(false)},
-                         {"the query stream sees the answer", visible(true)}}};
+                         {"the query stream sees the answer", visible(true)},
+                         {"each stream has the mask of the other", {{"visible", {"query_tokens"}, [](const Replay& at) {
+                                                                         return mask_of_the_other(at,
+                                                                                                  at.is_query_stream());
+                                                                     }}}}}};
 }
 
 }  // namespace streams_share_a_mask
@@ -163,9 +167,13 @@ Tensor<double> with_positions(const Replay& at) {
     return changed_start(at, [&](Index, Index token, auto row) { row += sinusoids.matrix().row(token); });
 }
 
+Tensor<double> zeros(const Replay& at) {
+    return changed_start(at, [](Index, Index, auto row) { row.setZero(); });
+}
+
 Mistake mistake() {
     return {.number = 74,
-            .name = "the query stream starts from more than the one trained vector",
+            .name = "the query stream starts from more than the one trained vector, or without it",
             .symptom = "the loss is too good: the word that must be predicted is already in the query",
             .betrays = "layer.0.g.q differs between targets; the right one has equal rows",
             .evidence = "",
@@ -173,7 +181,8 @@ Mistake mistake() {
             .families = {Family::xlnet},
             .stems = {"q"},
             .variants = {{"from the word itself", {{"/query_stream", {"/embeddings.word", "query_tokens"}, words}}},
-                         {"a position vector is added", {{"/query_stream", {"query_tokens"}, with_positions}}}}};
+                         {"a position vector is added", {{"/query_stream", {"query_tokens"}, with_positions}}},
+                         {"from zeros", {{"/query_stream", {"query_tokens"}, zeros}}}}};
 }
 
 }  // namespace query_stream_starts_from_the_word

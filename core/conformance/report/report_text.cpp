@@ -20,9 +20,9 @@ std::string painted(const std::string& text, const char* code, bool colour) {
 
 /// "[b0 h2 q5 k1]" from the axes and an index.
 std::string place(const ShownStage& stage, const std::vector<Index>& index) {
-    static const std::map<std::string, std::string> letters = {{"B", "b"},  {"H", "h"}, {"Tq", "q"},
-                                                               {"Tk", "k"}, {"T", "t"}, {"2k", "r"},
-                                                               {"d", "c"},  {"D", "c"}, {"H*d", "c"}};
+    static const std::map<std::string, std::string> letters = {
+        {"B", "b"}, {"H", "h"},   {"Tq", "q"}, {"Tk", "k"}, {"T", "t"}, {"2k", "r"}, {"d", "c"},
+        {"D", "c"}, {"H*d", "c"}, {"E", "c"},  {"F", "c"},  {"V", "v"}, {"M", "m"},  {"R", "r"}};
     std::string text = "[";
     for (std::size_t axis = 0; axis < index.size(); ++axis) {
         const auto letter = axis < stage.axes.size() ? letters.find(stage.axes[axis]) : letters.end();

@@ -246,6 +246,7 @@ void Toolbox<Scalar>::softmax_run(Scalar* run, const char* sees, Index length, I
     }
     if (!any && !adds && !weak && !after && !multiplies) {
         Scalar filler = hugging_face() || injected().is(33, 1) ? Scalar(1) / static_cast<Scalar>(length) : Scalar(0);
+        if (injected().is(33, 2)) filler = 0;
         if (injected().is(33, 0)) filler = std::numeric_limits<Scalar>::quiet_NaN();
         for (Index j = 0; j < length; ++j) run[j * step] = filler;
         return;

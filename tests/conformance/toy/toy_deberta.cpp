@@ -161,6 +161,7 @@ Array<Scalar> ToyDeberta<Scalar>::embeddings(const ModelInput& input) {
     if (injected().is(107, 1)) sum = times(std::move(sum), std::sqrt(static_cast<double>(sum.width())));
     if (!injected().is(42)) sum = masked(std::move(sum));
     if (injected().is(37, 3)) sum = dropped(std::move(sum));
+    if (injected().is(37, 6)) sum = times(std::move(sum), 0.9);
     add("embeddings.output", sum);
     return sum;
 }
@@ -195,6 +196,7 @@ Array<Scalar> ToyDeberta<Scalar>::layer(const std::string& at, Index l, const A&
     add(at + "ffn_act", act);
     A ffn = tools_.dense(act, names + "output.dense", 2);
     if (injected().is(37, 4)) ffn = dropped(std::move(ffn));
+    if (injected().is(37, 5)) ffn = times(std::move(ffn), 0.9);
     if (injected().is(99, 9)) ffn = tools_.activated(std::move(ffn), config_.hidden_act);
     add(at + "ffn", ffn);
     return tools_.merged(ffn, attention, residual, norms, false, norm_first);

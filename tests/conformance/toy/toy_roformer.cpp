@@ -68,6 +68,7 @@ Array<Scalar> ToyRoformer<Scalar>::embeddings(const ModelInput& input) {
         for (Index c = 0; c < x.width(); ++c) x.run(n)[c] += types(type_row(input, n, types.extent(0), injected()), c);
     if (!injected().is(101, 5)) x = tools_.norm(x, "embeddings.LayerNorm");
     if (tools_.has("embeddings_project.weight")) x = tools_.dense(x, "embeddings_project");
+    if (injected().is(37, 6)) x = times(std::move(x), 0.9);
     if (injected().is(107, 1)) x = times(std::move(x), std::sqrt(static_cast<double>(x.width())));
     add("embeddings.output", x);
     return x;
@@ -274,6 +275,7 @@ Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
     const A act = tools_.activated(tools_.dense(inner, names + "intermediate.dense", 1), config_.hidden_act);
     add(at + "ffn_act", act);
     A ffn = tools_.dense(act, names + "output.dense", 2);
+    if (injected().is(37, 5)) ffn = times(std::move(ffn), 0.9);
     if (injected().is(99, 9)) ffn = tools_.activated(std::move(ffn), config_.hidden_act);
     add(at + "ffn", ffn);
     const A output = tools_.merged(ffn, attention, x, norms, false, norm_first);

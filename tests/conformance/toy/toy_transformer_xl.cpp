@@ -150,6 +150,7 @@ Array<Scalar> ToyTransformerXl<Scalar>::embeddings(const ModelInput& input, cons
     if (!config_.own_tables() && tools_.has("word_emb.emb_projs.0"))
         x = tools_.dense(x, tools_.weight("word_emb.emb_projs.0"), A());
     if (!injected().is(107, 0)) x = times(std::move(x), std::sqrt(static_cast<double>(config_.d_model)));
+    if (injected().is(37, 6)) x = times(std::move(x), 0.9);
     add(segment + "embeddings.output", x);
     return x;
 }
@@ -180,7 +181,8 @@ Visible ToyTransformerXl<Scalar>::visible(Index batch, Index queries, Index memo
                                   : injected().is(71, 2) || injected().is(71, 4) ? 1
                                   : injected().is(71, 3)                         ? -1
                                                                                  : 0;
-                sees(b, i, j) = j <= i + memory + off && (!config_.same_length || j >= oldest);
+                const bool recent = injected().is(71, 6) ? j >= i : j >= oldest || injected().is(71, 5);
+                sees(b, i, j) = j <= i + memory + off && (!config_.same_length || recent);
             }
     return sees;
 }
@@ -231,8 +233,14 @@ Array<Scalar> ToyTransformerXl<Scalar>::context(Index l, const std::string& at, 
     const std::string names = "layers." + std::to_string(l) + ".dec_attn.";
     const Index heads = config_.n_head, width = heads * config_.d_head;
     const A qkv = tools_.weight(names + "qkv_net.weight");
-    const A q = tools_.split(tools_.dense(own, part_of(qkv, 0, width), A()), heads);
-    const Index of_keys = injected().is(103, 0) ? 2 : 1, of_values = injected().is(103, 3) ? 1 : 3 - of_keys;
+    const bool qk = injected().is(103, 1) && !config_.pre_lnorm;
+    const bool q_by_k = qk || (injected().is(103, 5) && !config_.pre_lnorm);
+    const A q = tools_.split(tools_.dense(own, part_of(qkv, q_by_k ? width : 0, width), A()), heads);
+    const bool k_by_q = qk || (injected().is(103, 4) && !config_.pre_lnorm);
+    const Index of_keys = injected().is(103, 0) ? 2
+                          : k_by_q              ? 0
+                                                : 1,
+                of_values = injected().is(103, 0) || injected().is(103, 3) ? 1 : 2;
     const A k = tools_.split(tools_.dense(both, part_of(qkv, of_keys * width, width), A()), heads);
     const A v = tools_.split(tools_.dense(both, part_of(qkv, of_values * width, width), A()), heads);
     A rows({1, r.extent(0), r.width()});
@@ -277,18 +285,19 @@ Array<Scalar> ToyTransformerXl<Scalar>::layer(Index l, const std::string& at, co
     const std::string names = "layers." + std::to_string(l) + ".";
     const std::string first = names + "dec_attn.layer_norm", second = names + "pos_ff.layer_norm";
     const bool norm_first = config_.pre_lnorm != injected().is(43, 0);
-    A both = after(memory, x);
-    if (norm_first) both = tools_.norm(both, first);
-    const A own = norm_first ? token_rows(both, both.extent(1) - x.extent(1), both.extent(1)) : x;
+    const A own = norm_first ? tools_.norm(x, first) : x;
+    const A remembered = norm_first && !memory.empty() && !injected().is(70, 6) ? tools_.norm(memory, first) : memory;
+    const A both = injected().is(70, 5) && !memory.empty() ? after(own, remembered) : after(remembered, own);
     const A attention = tools_.merged(context(l, at, both, own, r, sees), x, x, {first, second}, true, norm_first);
     add(at + "attention", attention);
     const A inner = norm_first ? tools_.norm(attention, second) : attention;
-    const A act =
-        tools_.activated(tools_.dense(inner, names + "pos_ff.CoreNet.0"), injected().is(99, 4)   ? Activation::gelu
-                                                                          : injected().is(99, 5) ? Activation::gelu_tanh
-                                                                                                 : Activation::relu);
+    const A act = tools_.activated(tools_.dense(inner, names + "pos_ff.CoreNet.0", norm_first ? 9 : 1),
+                                   injected().is(99, 4)   ? Activation::gelu
+                                   : injected().is(99, 5) ? Activation::gelu_tanh
+                                                          : Activation::relu);
     add(at + "ffn_act", act);
-    A ffn = tools_.dense(act, names + "pos_ff.CoreNet.3");
+    A ffn = tools_.dense(act, names + "pos_ff.CoreNet.3", 2);
+    if (injected().is(37, 5)) ffn = times(std::move(ffn), 0.9);
     if (injected().is(99, 9)) ffn = tools_.activated(std::move(ffn), Activation::relu);
     add(at + "ffn", ffn);
     const A output = tools_.merged(ffn, attention, x, {first, second}, false, norm_first);
@@ -406,10 +415,14 @@ void ToyTransformerXl<Scalar>::run_segment(const ModelInput& input, const std::s
     const A r = positions(before + queries);
     add(segment + "positions.r", r);
     const Visible sees = visible(input.batch(), queries, before);
+    const auto read = [&](Index l) {  // 70: another layer's
+        if (injected().is(70, 2)) return l + 1;
+        if (injected().is(70, 3)) return std::max<Index>(l - 1, 0);
+        return injected().is(70, 4) ? 0 : l;
+    };
     for (Index l = 0; l < config_.n_layer; ++l)
-        hidden.push_back(layer(
-            l, segment + "layer." + std::to_string(l) + ".", hidden.back(),
-            memory_.empty() ? A() : memory_[static_cast<std::size_t>(injected().is(70, 2) ? l + 1 : l)], r, sees));
+        hidden.push_back(layer(l, segment + "layer." + std::to_string(l) + ".", hidden.back(),
+                               memory_.empty() ? A() : memory_[static_cast<std::size_t>(read(l))], r, sees));
     remember(hidden, queries, segment);
     head(input, hidden.back(), segment);
 }

@@ -90,10 +90,11 @@ XlnetPlan plan_of(const XlnetConfig& config, const ModelInput& input, Index memo
                 hides = hides || (token >= 0 && !input.input_mask.empty() && !injected.is(72, 4) &&
                                   (input.input_mask[b * length + token] != 0) != injected.is(72, 6));
                 hides = hides || (causal && token > i);
-                hides = hides || (causal && config.same_length && j < length && (j < i || (injected.is(71) && j == i)));
+                hides = hides || (causal && config.same_length && !injected.is(71, 5) && j < length &&
+                                  (j < i || (injected.is(71) && j == i)));
                 const bool self = token == i;
-                plan.query(b, i, j) = !hides || (self && injected.is(73, 1));
-                plan.content(b, i, j) = !hides || (self && !injected.is(73, 0));
+                plan.query(b, i, j) = !hides || (self && (injected.is(73, 1) || injected.is(73, 2)));
+                plan.content(b, i, j) = !hides || (self && !injected.is(73, 0) && !injected.is(73, 2));
             }
         if (!input.target_mapping.empty()) plan.targets.push_back(targets_of(input.target_mapping, b, injected));
     }
@@ -115,6 +116,7 @@ typename ToyXlnet<Scalar>::Streams ToyXlnet<Scalar>::start(const ModelInput& inp
     for (Index n = 0; n < x.h.runs(); ++n)
         for (Index c = 0; c < width; ++c) x.h.run(n)[c] = words(input.tokens[n], c);
     add(segment + "embeddings.word", x.h);
+    if (injected().is(37, 6)) x.h = times(std::move(x.h), 0.9);
     if (injected().is(107, 1)) x.h = times(std::move(x.h), std::sqrt(static_cast<double>(width)));
     add(segment + "embeddings.output", x.h);
     if (plan.targets.empty()) return x;
@@ -127,6 +129,7 @@ typename ToyXlnet<Scalar>::Streams ToyXlnet<Scalar>::start(const ModelInput& inp
         for (Index c = 0; c < width; ++c) {
             x.g.run(n)[c] = injected().is(74, 0) ? x.h(n / targets, row, c) : vector(0, 0, c);
             if (injected().is(74, 1)) x.g.run(n)[c] += place(0, c);
+            if (injected().is(74, 2)) x.g.run(n)[c] = 0;
         }
     }
     return x;
@@ -159,9 +162,13 @@ typename ToyXlnet<Scalar>::Streams ToyXlnet<Scalar>::layer(Index l, const std::s
                                                            const ModelInput& input) {
     const std::string names = "layer." + std::to_string(l) + ".rel_attn.";
     const Index heads = config_.n_head;
-    const A both = after(memory, x.h);
+    const A both = injected().is(70, 5) && !memory.empty() ? after(x.h, memory) : after(memory, x.h);
     const bool exchanged = injected().is(103, 0);
-    const A k = tools_.split(projected(both, names + (exchanged ? "v" : "k")), heads),
+    const bool by_queries = injected().is(103, 1) || injected().is(103, 4);
+    const A k = tools_.split(projected(both, names + (exchanged    ? "v"
+                                                      : by_queries ? "q"
+                                                                   : "k")),
+                             heads),
             v = tools_.split(projected(both, names + (exchanged || injected().is(103, 3) ? "k" : "v")), heads);
     add(at + "k", k);
     add(at + "v", v);

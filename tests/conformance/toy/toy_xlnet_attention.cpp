@@ -110,9 +110,10 @@ Array<Scalar> ToyXlnet<Scalar>::after_attention(Index l, const std::string& at, 
     const LayerNorms norms = {names + "rel_attn.layer_norm", names + "ff.layer_norm"};
     const A attention = tools_.merged(dense, residual, joined, norms, true, false);
     add(at + "attention", attention);
-    const A act = tools_.activated(tools_.dense(attention, names + "ff.layer_1"), config_.ff_activation);
+    const A act = tools_.activated(tools_.dense(attention, names + "ff.layer_1", 1), config_.ff_activation);
     add(at + "ffn_act", act);
-    A ffn = tools_.dense(act, names + "ff.layer_2");
+    A ffn = tools_.dense(act, names + "ff.layer_2", 2);
+    if (injected().is(37, 5)) ffn = times(std::move(ffn), 0.9);
     if (injected().is(99, 9)) ffn = tools_.activated(std::move(ffn), config_.ff_activation);
     add(at + "ffn", ffn);
     return tools_.merged(ffn, attention, residual, norms, false, false);
@@ -122,7 +123,8 @@ template <class Scalar>
 Array<Scalar> ToyXlnet<Scalar>::stream(Index l, const std::string& at, const Asked& asked, const A& k, const A& v,
                                        const ModelInput& input, const A& residual) {
     const std::string names = "layer." + std::to_string(l) + ".rel_attn.";
-    A q = tools_.split(projected(asked.rows, names + "q"), config_.n_head);
+    const bool by_keys = injected().is(103, 1) || injected().is(103, 5);
+    A q = tools_.split(projected(asked.rows, names + (by_keys ? "k" : "q")), config_.n_head);
     // Rows that stand for no token stay 0 up to the context.
     const auto clear = [&](A& x) {
         for (Index b = 0; b < x.extent(0); ++b)
