@@ -43,42 +43,44 @@ std::string catalogue_json();
 std::string catalogue_text();
 
 // The groups, one file each.
-std::vector<Mistake> term_gather_mistakes();                // 1 to 6
-std::vector<Mistake> relative_index_mistakes();             // 7 to 15
-std::vector<Mistake> log_bucket_mistakes();                 // 16 to 21
-std::vector<Mistake> projection_and_scale_mistakes();       // 22 to 30
-std::vector<Mistake> mask_mistakes();                       // 31 to 35
-std::vector<Mistake> softmax_mistakes();                    // 36 to 38
-std::vector<Mistake> norm_and_activation_mistakes();        // 39 to 42
-std::vector<Mistake> layer_and_decoder_mistakes();          // 43 to 50
-std::vector<Mistake> head_and_objective_mistakes();         // 51 to 55
-std::vector<Mistake> rotation_mistakes();                   // 56 to 63
-std::vector<Mistake> linear_attention_mistakes();           // 64
-std::vector<Mistake> transformer_xl_mistakes();             // 65 to 69
-std::vector<Mistake> memory_mistakes();                     // 70 and 71
-std::vector<Mistake> xlnet_mistakes();                      // 72 to 77
-std::vector<Mistake> gradient_mistakes();                   // 78 and 79
-std::vector<Mistake> tile_and_memory_mistakes();            // 80 to 83
-std::vector<Mistake> more_term_mistakes();                  // 84 to 87
-std::vector<Mistake> rotary_angle_mistakes();               // 88 to 94
-std::vector<Mistake> encoder_part_mistakes();               // 95 to 97
-std::vector<Mistake> later_norm_and_activation_mistakes();  // 98 and 99
-std::vector<Mistake> left_out_mistakes();                   // 100 to 104
-std::vector<Mistake> later_relative_mistakes();             // 105 to 107
-std::vector<Mistake> rope_scaling_mistakes();               // 108 and 109
-std::vector<Mistake> other_bucket_mistakes();               // 110
-std::vector<Mistake> tile_step_mistakes();                  // 111
-std::vector<Mistake> untied_head_mistakes();                // 112
-std::vector<Mistake> adaptive_softmax_mistakes();           // 113
-std::vector<Mistake> classifier_mistakes();                 // 114
-std::vector<Mistake> token_type_mistakes();                 // 115
-std::vector<Mistake> rotation_step_mistakes();              // 116 to 118
-std::vector<Mistake> angle_precision_mistakes();            // 119
-std::vector<Mistake> later_index_mistakes();                // 120
-std::vector<Mistake> head_cut_mistakes();                   // 121
-std::vector<Mistake> norm_parameter_mistakes();             // 122
-std::vector<Mistake> residual_mistakes();                   // 123 and 124
-std::vector<Mistake> later_softmax_mistakes();              // 125
-std::vector<Mistake> term_count_mistakes();                 // 126
+std::vector<Mistake> term_gather_mistakes();           // 1 to 6
+std::vector<Mistake> relative_index_mistakes();        // 7 to 15
+std::vector<Mistake> log_bucket_mistakes();            // 16 to 21
+std::vector<Mistake> projection_and_scale_mistakes();  // 22 to 30
+std::vector<Mistake> mask_mistakes();                  // 31 to 35
+std::vector<Mistake> softmax_mistakes();               // 36 to 38
+std::vector<Mistake> gelu_mistakes();                  // 39
+std::vector<Mistake> norm_mistakes();                  // 40 to 42
+std::vector<Mistake> layer_and_decoder_mistakes();     // 43 to 50
+std::vector<Mistake> head_and_objective_mistakes();    // 51 to 55
+std::vector<Mistake> rotation_mistakes();              // 56 to 63
+std::vector<Mistake> linear_attention_mistakes();      // 64
+std::vector<Mistake> transformer_xl_mistakes();        // 65 to 69
+std::vector<Mistake> memory_mistakes();                // 70 and 71
+std::vector<Mistake> xlnet_mistakes();                 // 72 to 77
+std::vector<Mistake> gradient_mistakes();              // 78 and 79
+std::vector<Mistake> tile_and_memory_mistakes();       // 80 to 83
+std::vector<Mistake> more_term_mistakes();             // 84 to 87
+std::vector<Mistake> rotary_angle_mistakes();          // 88 to 94
+std::vector<Mistake> encoder_part_mistakes();          // 95 to 97
+std::vector<Mistake> norm_without_mean_mistakes();     // 98
+std::vector<Mistake> activation_mistakes();            // 99
+std::vector<Mistake> left_out_mistakes();              // 100 to 104
+std::vector<Mistake> later_relative_mistakes();        // 105 to 107
+std::vector<Mistake> rope_scaling_mistakes();          // 108 and 109
+std::vector<Mistake> other_bucket_mistakes();          // 110
+std::vector<Mistake> tile_step_mistakes();             // 111
+std::vector<Mistake> untied_head_mistakes();           // 112
+std::vector<Mistake> adaptive_softmax_mistakes();      // 113
+std::vector<Mistake> classifier_mistakes();            // 114
+std::vector<Mistake> token_type_mistakes();            // 115
+std::vector<Mistake> rotation_step_mistakes();         // 116 to 118
+std::vector<Mistake> angle_precision_mistakes();       // 119
+std::vector<Mistake> later_index_mistakes();           // 120
+std::vector<Mistake> head_cut_mistakes();              // 121
+std::vector<Mistake> norm_parameter_mistakes();        // 122
+std::vector<Mistake> residual_mistakes();              // 123 and 124
+std::vector<Mistake> later_softmax_mistakes();         // 125
+std::vector<Mistake> term_count_mistakes();            // 126
 
 }  // namespace locus::conformance

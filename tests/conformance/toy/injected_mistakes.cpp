@@ -381,6 +381,7 @@ std::vector<InjectedMistake> later_mistakes() {
         {{122, 1}, {kD, kR, kT, kX}, "norms with bias 0", kNormed, ""},
         {{122, 2}, {kD, kR, kT, kX}, "norms with weight 1", kNormed, ""},
         {{122, 3}, {kD, kR, kT, kX}, "norms with 1 + weight", kNormed, ""},
+        {{122, 4}, {kD}, "the norm of the table alone with weight 1 and bias 0", {"relative.table"}, ""},
         {{123, 0}, {kD, kR, kT, kX}, "the two norms of a layer exchanged", {"attention"}, ""},
         {{123, 1}, {kD, kR, kT, kX}, "the second norm of a layer after attention too", {"attention"}, ""},
         {{123, 2}, {kD, kR, kT, kX}, "the first norm of a layer at its end too", {"output", "output_before_conv"}, ""},

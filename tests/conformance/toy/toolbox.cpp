@@ -94,11 +94,12 @@ template <class Scalar>
 Array<Scalar> Toolbox<Scalar>::norm_with(const Array<Scalar>& x, const std::string& name,
                                          std::optional<double> other_eps) const {
     Array<Scalar> scale = weight(name + ".weight"), shift = weight(name + ".bias");
+    const bool bare = injected().is(122, 0) || (injected().is(122, 4) && name == "encoder.LayerNorm");
     for (Scalar& value : scale.values) {  // 122: neither is that of the file
-        if (injected().is(122, 0) || injected().is(122, 2)) value = 1;
+        if (bare || injected().is(122, 2)) value = 1;
         if (injected().is(122, 3)) value += 1;
     }
-    if (injected().is(122, 0) || injected().is(122, 1)) std::fill(shift.values.begin(), shift.values.end(), Scalar(0));
+    if (bare || injected().is(122, 1)) std::fill(shift.values.begin(), shift.values.end(), Scalar(0));
     return norm(x, scale, shift, other_eps);
 }
 

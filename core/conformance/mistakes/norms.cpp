@@ -1,150 +1,15 @@
-// Mistakes 39 to 42, 98, 99 and 122.  Gelu, layer norm and its epsilon, the norm of the table, the mask after the
-// embeddings.
+// Mistakes 40 to 42, 98 and 122.  Layer norm: its epsilon, its mean, its parameters; the norm of the relative table;
+// the mask after that of the embeddings.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
-#include "core/conformance/formulas/classifiers.h"
 #include "core/conformance/formulas/deberta.h"
 #include "core/conformance/formulas/layers.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/models/deberta_weights.h"
 
 namespace locus::conformance {
-
-namespace gelu_by_tanh {  // mistake 39
-
-/// Where the configuration wants another function nothing changes.
-Matrix<double> by_tanh(const Matrix<double>& inner, Activation right) {
-    return activate<double>(inner, right == Activation::gelu ? Activation::gelu_tanh : right);
-}
-
-Formula in_layers() {
-    return {"ffn_act", {"attention"}, [](const Replay& at) {
-                const Matrix<double> x = at("attention").rows();
-                if (norm_first(at)) throw NotEnough{"a post-norm layer"};
-                return shaped(at("attention"), by_tanh(dense<double>(x, ffn_dense_of(at)), activation_of(at)));
-            }};
-}
-
-Formula in_the_convolution() {
-    return {"conv_act", {"conv"}, [](const Replay& at) {
-                need_convolution(at);
-                Tensor<double> values = at("conv");
-                hide_tokens(at, values);
-                return shaped(values, by_tanh(values.rows(), at.deberta().config().conv_act));
-            }};
-}
-
-Formula in_the_head() {
-    return {"/mlm.transform", {"/head_input"}, [](const Replay& at) {
-                const HeadParts head = head_parts(at);
-                const Tensor<double>& x = head_input(at);
-                return shaped(x, layer_norm<double>(by_tanh(dense<double>(x.rows(), head.dense), head.activation),
-                                                    head.norm, head.eps));
-            }};
-}
-
-Mistake mistake() {
-    return {.number = 39,
-            .name = "GELU by its tanh form instead of erf",
-            .symptom = "a drift of 1e-4 to 1e-3 in ffn_act that grows with every layer",
-            .betrays = "ffn_act == 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), up to 4.7e-4 off near |x| = 2.7",
-            .evidence = "deberta.cpp 6fefa35",
-            .lesson = "12",
-            .families = {Family::deberta, Family::roformer, Family::xlnet},
-            .stems = {"ffn_act", "conv_act", "/classifier.pooled", "/mlm.transform"},
-            .variants = {{"everywhere",
-                          {in_layers(), in_the_convolution(), pooler_with([](const Matrix<double>& inner) {
-                               return activate<double>(inner, Activation::gelu_tanh);
-                           }),
-                           in_the_head()}},
-                         {"in the layers alone", {in_layers()}},
-                         {"in the convolution alone", {in_the_convolution()}}}};
-}
-
-}  // namespace gelu_by_tanh
-
-namespace another_activation {  // mistake 99
-
-using Function = double (*)(double);
-
-Matrix<double> by(Function function, const Matrix<double>& inner) { return inner.unaryExpr(function); }
-
-/// Transformer-XL, whose layers have a ReLU.
-Formula gelu_in_layers(Activation gelu) {
-    return {"ffn_act", {"attention"}, [gelu](const Replay& at) {
-                if (activation_of(at) != Activation::relu) throw NotEnough{"a ReLU"};
-                if (norm_first(at)) throw NotEnough{"a post-norm layer"};
-                return shaped(at("attention"),
-                              activate<double>(dense<double>(at("attention").rows(), ffn_dense_of(at)), gelu));
-            }};
-}
-
-Formula in_layers(Function function) {
-    return {"ffn_act", {"attention"}, [function](const Replay& at) {
-                if (norm_first(at)) throw NotEnough{"a post-norm layer"};
-                return shaped(at("attention"), by(function, dense<double>(at("attention").rows(), ffn_dense_of(at))));
-            }};
-}
-
-Formula in_the_head(Function function) {
-    return {"/mlm.transform", {"/head_input"}, [function](const Replay& at) {
-                const HeadParts head = head_parts(at);
-                const Tensor<double>& x = head_input(at);
-                return shaped(
-                    x, layer_norm<double>(by(function, dense<double>(x.rows(), head.dense)), head.norm, head.eps));
-            }};
-}
-
-Formula in_the_convolution(Function function) {
-    return {"conv_act", {"conv"}, [function](const Replay& at) {
-                need_convolution(at);
-                if (at.deberta().config().conv_act != Activation::gelu) return at.right("conv_act");
-                Tensor<double> values = at("conv");
-                hide_tokens(at, values);
-                return shaped(values, by(function, values.rows()));
-            }};
-}
-
-/// The configuration's own once more, behind the second feed-forward layer.
-Formula behind_the_second_layer() {
-    return {"ffn", {"ffn_act"}, [](const Replay& at) {
-                const Tensor<double> right = at.right("ffn");
-                return shaped(right, activate<double>(right.rows(), activation_of(at)));
-            }};
-}
-
-Mistake mistake() {
-    const auto everywhere = [](const char* how, Function function) {
-        return Variant{how,
-                       {in_layers(function), in_the_convolution(function),
-                        pooler_with([function](const Matrix<double>& inner) { return by(function, inner); }),
-                        in_the_head(function)}};
-    };
-    const auto logistic = [](double x) { return 1 / (1 + std::exp(-x)); };
-    static const auto kLogistic = +logistic;
-    return {.number = 99,
-            .name = "another activation than the configuration says, or one too many",
-            .symptom = "ffn_act is wrong everywhere, by a few percent or altogether",
-            .betrays = "ffn_act is another function of dense(attention): 0 below 0, x sigmoid(1.702 x), x sigmoid(x)",
-            .evidence = "",
-            .lesson = "12",
-            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
-            .stems = {"ffn_act", "conv_act", "/classifier.pooled", "/mlm.transform", "ffn"},
-            .variants = {everywhere("relu", [](double x) { return std::max(x, 0.0); }),
-                         everywhere("x sigmoid(1.702 x)", [](double x) { return x * kLogistic(1.702 * x); }),
-                         everywhere("x sigmoid(x)", [](double x) { return x * kLogistic(x); }),
-                         everywhere("none", [](double x) { return x; }),
-                         {"gelu for relu", {gelu_in_layers(Activation::gelu)}},
-                         {"gelu by its tanh form for relu", {gelu_in_layers(Activation::gelu_tanh)}},
-                         everywhere("relu, squared", [](double x) { return x > 0 ? x * x : 0; }),
-                         everywhere("elu", [](double x) { return x > 0 ? x : std::expm1(x); }),
-                         everywhere("tanh", [](double x) { return std::tanh(x); }),
-                         {"behind the second feed-forward layer too", {behind_the_second_layer()}, {"ffn"}}}};
-}
-
-}  // namespace another_activation
 
 namespace norm_epsilon {  // mistake 40
 
@@ -275,7 +140,8 @@ std::vector<Variant> one_by_one(const std::string& how, const Divisor& divisor) 
         {"embeddings", {"/embeddings.output"}},
         {"table", {"/relative.table"}},
         {"norm after attention", {"attention"}},
-        {"norm after the feed-forward part", {"output_before_conv", "output"}}};
+        {"norm after the feed-forward part", {"output_before_conv", "output"}},
+        {"head that predicts words", {"/mlm.transform"}}};
     const Variant everywhere = variant(how, divisor);
     std::vector<Variant> all;
     for (const auto& [place, stems] : places) {
@@ -392,8 +258,8 @@ std::vector<Variant> eps_and_variance() {
     all.insert(all.end(), other_rules.begin(), other_rules.end());
     for (const auto& [how, eps] : kOtherEps)
         for (Variant& one : one_by_one(how, with_eps(eps)))
-            if (one.stems.front() != "/relative.table" ||
-                eps != 1e-7)  // DeBERTa alone has one, and 1e-7 is right there
+            // The head's own is mistake 52; DeBERTa alone has a table, and 1e-7 is right there.
+            if (one.stems.front() != "/mlm.transform" && (one.stems.front() != "/relative.table" || eps != 1e-7))
                 all.push_back(std::move(one));
     all.push_back(eps_of_its_own());
     return all;
@@ -445,13 +311,26 @@ Norm<double> without_bias(Norm<double> norm) {
     return norm;
 }
 
+std::vector<Variant> parameters_of_their_own() {
+    const std::pair<const char*, Norm<double> (*)(Norm<double>)> kinds[] = {
+        {"weight 1 and bias 0, as before a file is read",
+         [](Norm<double> norm) { return without_bias(without_weight(std::move(norm))); }},
+        {"bias 0", without_bias},
+        {"weight 1", without_weight},
+        {"1 + weight", [](Norm<double> norm) {
+             norm.weight.array() += 1;
+             return norm;
+         }}};
+    std::vector<Variant> all;
+    for (const auto& [how, parameters] : kinds)
+        all.push_back(variant(std::string(how) + ", everywhere", with_parameters(parameters)));
+    for (const auto& [how, parameters] : kinds)
+        for (Variant& one : one_by_one(how, with_parameters(parameters))) all.push_back(std::move(one));
+    return all;
+}
+
 /// Mistake 122 too.
 Mistake other_parameters() {
-    const auto one_more = [](Norm<double> norm) {
-        norm.weight.array() += 1;
-        return norm;
-    };
-    const auto neither = [](Norm<double> norm) { return without_bias(without_weight(std::move(norm))); };
     return {.number = 122,
             .name = "norms do not have the file's weights and biases, but 1 and 0, or 1 + weight",
             .symptom = "everything runs, and is as wrong as an untrained model",
@@ -460,10 +339,7 @@ Mistake other_parameters() {
             .lesson = "12",
             .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
             .stems = {"attention", "output_before_conv", "output"},
-            .variants = {variant("weight 1 and bias 0 everywhere, as before a file is read", with_parameters(neither)),
-                         variant("bias 0 everywhere", with_parameters(without_bias)),
-                         variant("weight 1 everywhere", with_parameters(without_weight)),
-                         variant("1 + weight everywhere", with_parameters(one_more))}};
+            .variants = parameters_of_their_own()};
 }
 
 }  // namespace norm_epsilon
@@ -563,22 +439,15 @@ Mistake mistake() {
 
 }  // namespace mask_after_the_embeddings
 
-std::vector<Mistake> norm_and_activation_mistakes() {
+std::vector<Mistake> norm_mistakes() {
     return {
-        gelu_by_tanh::mistake(),               // 39
         norm_epsilon::mistake(),               // 40
         norm_of_the_table::mistake(),          // 41
         mask_after_the_embeddings::mistake(),  // 42
     };
 }
 
-std::vector<Mistake> later_norm_and_activation_mistakes() {
-    return {
-        norm_epsilon::without_the_mean(),  // 98
-        another_activation::mistake(),     // 99
-    };
-}
-
+std::vector<Mistake> norm_without_mean_mistakes() { return {norm_epsilon::without_the_mean()}; }
 std::vector<Mistake> norm_parameter_mistakes() { return {norm_epsilon::other_parameters()}; }
 
 }  // namespace locus::conformance
