@@ -134,7 +134,7 @@ private:
     std::unique_ptr<MistakeAsker> asker_;
     std::string typed_;  // in an open popup
     int hovered_mistake_ = 0, followed_mistake_ = 0;
-    float mistake_scroll_ = 0, side_scroll_ = 0;
+    float mistake_scroll_ = 0, side_scroll_ = 0, card_height_ = 0;
     StageList list_;
 };
 

@@ -1,5 +1,6 @@
 // The mistakes of the catalogue in the column at the right, and what the chosen one looks like.
 #include <algorithm>
+#include <cmath>
 
 #include "viewer/pages/compare/compare.h"
 #include "viewer/plots/number_format.h"
@@ -13,7 +14,7 @@ namespace locus {
 namespace {
 
 constexpr float kRow = 22;    // design pixels
-constexpr float kCard = 268;  // for the words about the chosen one
+constexpr float kCard = 268;  // for the words about the chosen one, at least
 
 const std::vector<MistakeEntry>& entries() {
     static const std::vector<MistakeEntry> all = read_mistake_list(mistake_list_file());
@@ -74,7 +75,8 @@ void ComparePage::draw_mistakes(Scene& scene, const Rect& area) {
     ImGui::InputTextWithHint("##zoo", hint.c_str(), &state.mistake_filter);
     ImGui::PopFont();
     const auto groups = mistake_groups(entries(), "deberta", state.mistake_filter);
-    const float card = std::min(ui.px(kCard), area.height() * 0.5f);
+    // As tall as the chosen one's words were; hovering over others moves no row from under the pointer.
+    const float card = std::min(std::max(ui.px(kCard), card_height_), area.height() * 0.7f);
     const Rect rows{left, area.y0 + ui.px(36), right, area.y1 - card - ui.px(26)};
     draw_mistake_rows(scene, rows, groups, list);
     const std::string legend = !list                  ? "asking what each of them changes here \u2026"
@@ -189,10 +191,15 @@ void ComparePage::draw_mistake_card(Scene& scene, const Rect& area, const Mistak
                             " cells; " + grouped(made->stages) + " stages differ in all.");
         column.sentence("To see: " + entry->symptom + ".");
         column.sentence("How to recognise it: " + entry->betrays + ".");
-        if (!entry->lesson.empty() && column.y() + ui.px(12) < area.y1 && column.link("Lesson " + entry->lesson)) {
+        if (!entry->lesson.empty() && column.link("Lesson " + entry->lesson)) {
             const std::string command = "./locus lesson " + std::to_string(std::stoi(entry->lesson));
             ImGui::SetClipboardText(command.c_str());
             scene.state.notice = "copied: " + command;
+        }
+        const float needed = column.y() - area.y0 + ui.px(12);
+        if (own && std::abs(needed - card_height_) > 1) {
+            card_height_ = needed;
+            followed_mistake_ = 0;  // its row may lie outside the rows that are left
         }
     }
     ui.draw().pop_clip();
