@@ -73,7 +73,7 @@ public:
         own_.shared = std::make_shared<SharedWork>();
         if (!saved && !stage.diagnosis.named) saved = laid_out_otherwise(evidence_, verdict, right, stage.diagnosis);
         if (saved) {
-            // What holds another stage's numbers and is not gone on with is no mistake in what that is made by.
+            // Another stage's numbers that the port does not use were saved under the wrong name, and that is all.
             const auto only = remark ? remark : another_stage(evidence_, verdict);
             if (only) is_only(*only, stage.diagnosis);
             stage.saved = *saved;

@@ -161,11 +161,7 @@ Tensor<double> visible_from(const Replay& at, Index later) {
 }
 
 /// Every key before a query, as without same_length.
-Tensor<double> all_before(const Replay& at) {
-    if (at.family() == Family::transformer_xl) return visible_from(at, -keys_of(at));
-    if (!at.xlnet().same_length) throw NotEnough{"same_length"};
-    return visible_from(at, -keys_of(at));
-}
+Tensor<double> all_before(const Replay& at) { return visible_from(at, -keys_of(at)); }
 
 /// Transformer-XL by XLNet's rule: key j of query i for j >= i, whatever mem_len is.
 Tensor<double> as_in_xlnet(const Replay& at) {

@@ -53,21 +53,41 @@ Variant in_another_order(const char* how, const std::array<Index, 3>& slots) {
     return way;
 }
 
+/// Transformer-XL's qkv_net [3 H d, D] holds three blocks; read head by head, as version 1 has it.
+Formula block_by_heads(int part) {
+    static const std::array<const char*, 3> stems = {"q", "k", "v"};
+    return {stems[static_cast<std::size_t>(part)], {part == 0 ? "x_q" : "x"}, [part](const Replay& at) {
+                if (at.family() != Family::transformer_xl) throw NotEnough{"a qkv_net"};
+                const TransformerXlConfig& config = at.transformer_xl();
+                if (config.pre_lnorm) throw NotEnough{"a layer without norms in front"};
+                const Index heads = config.n_head, d = config.d_head;
+                const Matrix<double> packed =
+                    at.model().weights.matrix("layers." + std::to_string(at.layer()) + ".dec_attn.qkv_net.weight",
+                                              {3 * heads * d, config.d_model});
+                Matrix<double> rows(heads * d, config.d_model);
+                for (Index h = 0; h < heads; ++h) rows.middleRows(h * d, d) = packed.middleRows((3 * h + part) * d, d);
+                return project_heads<double>(part == 0 ? at("x_q") : memory_and_segment_of(at), {rows, {}}, heads);
+            }};
+}
+
 Mistake mistake() {
     return {
         .number = 22,
-        .name = "the packed in_proj of version 1 is read as three blocks [Q; K; V], or its heads in another order",
+        .name = "a packed projection is read as blocks [Q; K; V] where it stands head by head, or the reverse",
         .symptom = "everything is wrong from layer 0 on, with plausible norms",
         .betrays = "q is right in head 0 alone, its other heads are rows of k and v; or q is k, or v, of every head",
         .evidence = "",
         .lesson = "12",
-        .families = {Family::deberta},
+        .families = {Family::deberta, Family::transformer_xl},
         .stems = {"q", "k", "v"},
-        .variants = {as_blocks(), in_another_order("head by head as [K; Q; V]", {1, 0, 2}),
+        .variants = {as_blocks(),
+                     in_another_order("head by head as [K; Q; V]", {1, 0, 2}),
                      in_another_order("head by head as [Q; V; K]", {0, 2, 1}),
                      in_another_order("head by head as [V; K; Q]", {2, 1, 0}),
                      in_another_order("head by head as [K; V; Q]", {2, 0, 1}),
-                     in_another_order("head by head as [V; Q; K]", {1, 2, 0})}};
+                     in_another_order("head by head as [V; Q; K]", {1, 2, 0}),
+                     {"Transformer-XL: the blocks are read head by head",
+                      {block_by_heads(0), block_by_heads(1), block_by_heads(2)}}}};
 }
 
 }  // namespace packed_as_blocks

@@ -232,9 +232,30 @@ Tensor<double> residual_of_content(const Replay& at) {
         .right("attention");
 }
 
+/// Row p asks as token p, whatever target_mapping says.
+Tensor<double> counted_targets(const Replay& at) {
+    const IndexTensor& mapping = mapping_of(at);
+    Tensor<double> tokens({mapping.extent(0), mapping.extent(1)});
+    for (Index n = 0; n < tokens.size(); ++n) tokens[n] = static_cast<double>(n % mapping.extent(1));
+    return tokens;
+}
+
+/// Logits of the targets' rows in the content stream.
+Tensor<double> logits_of_content(const Replay& at) {
+    const IndexTensor& mapping = at.input().target_mapping;
+    if (mapping.empty()) throw NotEnough{"targets"};
+    LanguageHead head = xlnet_head(at);
+    const Tensor<double>& h = at("/layer." + std::to_string(at.xlnet().n_layer - 1) + ".output");
+    const Index targets = mapping.extent(1), length = mapping.extent(2);
+    for (Index n = 0; n < head.rows.rows(); ++n)
+        for (Index t = 0; t < length; ++t)
+            if (mapping[n * length + t] != 0) head.rows.row(n) = h.matrix(n / targets).row(t);
+    return language_logits(at, head, head.table, head.bias);
+}
+
 Mistake mistake() {
     return {.number = 75,
-            .name = "rows of the query stream belong to other tokens, or take their residual from h",
+            .name = "rows of the query stream belong to other tokens, or h is read in their place",
             .symptom =
                 "the content stream is right, predictions are those of other tokens; "
                 "hidden if as many tokens are predicted as there are",
@@ -242,10 +263,12 @@ Mistake mistake() {
             .evidence = "transformers #7267, #3417, #3021",
             .lesson = "23",
             .families = {Family::xlnet},
-            .stems = {"bd", "attention"},
+            .stems = {"bd", "attention", "/lm.logits"},
             .variants = {{"target_mapping read as [T,P]", {{"query_tokens", {}, transposed_targets}}},
                          {"residual from h", {{"attention", {"context", "x", "query_tokens"}, residual_of_content}}},
-                         {"only the first sample has targets", {{"query_tokens", {}, targets_of_first_sample}}}}};
+                         {"only the first sample has targets", {{"query_tokens", {}, targets_of_first_sample}}},
+                         {"target_mapping is not used: row p is token p", {{"query_tokens", {}, counted_targets}}},
+                         {"logits from h", {{"/lm.logits", {}, logits_of_content}}, {"/lm.logits"}}}};
 }
 
 }  // namespace targets_mixed_up

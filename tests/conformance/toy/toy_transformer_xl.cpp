@@ -232,7 +232,16 @@ Array<Scalar> ToyTransformerXl<Scalar>::context(Index l, const std::string& at, 
                                                 const Visible& sees) {
     const std::string names = "layers." + std::to_string(l) + ".dec_attn.";
     const Index heads = config_.n_head, width = heads * config_.d_head;
-    const A qkv = tools_.weight(names + "qkv_net.weight");
+    A qkv = tools_.weight(names + "qkv_net.weight");
+    if (injected().is(22, 3) && !config_.pre_lnorm) {  // rows that stand block by block, taken head by head
+        const A stored = qkv;
+        for (Index part = 0; part < 3; ++part)
+            for (Index h = 0; h < heads; ++h)
+                for (Index c = 0; c < config_.d_head; ++c)
+                    for (Index in = 0; in < qkv.width(); ++in)
+                        qkv(part * width + h * config_.d_head + c, in) =
+                            stored((h * 3 + part) * config_.d_head + c, in);
+    }
     const bool qk = injected().is(103, 1) && !config_.pre_lnorm;
     const bool q_by_k = qk || (injected().is(103, 5) && !config_.pre_lnorm);
     const A q = tools_.split(tools_.dense(own, part_of(qkv, q_by_k ? width : 0, width), A()), heads);

@@ -66,6 +66,8 @@ std::vector<Index> targets_of(const IndexTensor& mapping, Index b, const Injecti
     for (Index p = 0; p < targets; ++p) {
         Index token = -1;
         for (Index t = 0; t < length; ++t) {
+            if (injected.is(75, 2) && t == p) token = t;
+            if (injected.is(75, 2)) continue;
             const Index at = injected.is(75, 0) ? t * targets + p : p * length + t;  // 75: the buffer read as [T,P]
             if (mapping[b * targets * length + at] != 0) token = t;
         }
@@ -222,7 +224,12 @@ void ToyXlnet<Scalar>::run_segment(const ModelInput& input, const std::string& s
         add(segment + "memory." + number, kept.back());
     }
     memory_ = std::move(kept);
-    const A& top = plan.targets.empty() ? x.h : x.g;
+    A top = plan.targets.empty() ? x.h : x.g;
+    for (Index n = 0; injected().is(75, 3) && !plan.targets.empty() && n < top.runs(); ++n) {
+        const Index targets = top.extent(1);
+        const Index token = plan.targets[static_cast<std::size_t>(n / targets)][static_cast<std::size_t>(n % targets)];
+        for (Index c = 0; c < top.width() && token >= 0; ++c) top.run(n)[c] = x.h(n / targets, token, c);
+    }
     classes<Scalar>(tools_, {"sequence_summary.summary", "logits_proj", true, Activation::tanh}, input, top, segment,
                     trace_);
     if (!tools_.has("lm_loss.bias")) return;
