@@ -4,9 +4,9 @@
 
 #include "core/conformance/kit/first_divergence.h"
 #include "core/conformance/report/report.h"
-#include "core/stages.h"
 #include "core/io/safetensors.h"
 #include "core/models/deberta.h"
+#include "core/stages.h"
 #include "tests/conformance/kit_fixture.h"
 #include "tests/oracle_cases.h"
 #include "tests/run_program.h"
