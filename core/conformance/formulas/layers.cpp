@@ -135,6 +135,10 @@ Tensor<double> attention_sum(const Replay& at, const Tensor<double>& residual) {
 
 Tensor<double> output_sum(const Replay& at) { return sum_of(at("ffn"), at("attention")); }
 
+Tensor<double> after_sum(const Replay& at, const Tensor<double>& sum, const Norm<double>& norm) {
+    return norm_first(at) ? sum : shaped(sum, layer_norm<double>(sum.rows(), norm, norm_eps_of(at)));
+}
+
 std::vector<Formula> output_by(std::function<Tensor<double>(const Replay&)> compute) {
     return {{"output_before_conv", {"ffn", "attention"}, compute},
             {"output", {"output_before_conv", "conv_act"}, [compute](const Replay& at) {

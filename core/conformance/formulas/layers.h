@@ -22,6 +22,8 @@ bool norm_first(const Replay& at);
 /// dense(context) + residual, before any norm, and ffn + attention.
 Tensor<double> attention_sum(const Replay& at, const Tensor<double>& residual);
 Tensor<double> output_sum(const Replay& at);
+/// The norm behind such a sum; the sum as it is in a layer whose norms stand in front.
+Tensor<double> after_sum(const Replay& at, const Tensor<double>& sum, const Norm<double>& norm);
 /// What stands in place of a layer's own output: the stage `output`, or `output_before_conv` where a convolution
 /// follows (DeBERTa, in every layer: its `output` is made from it).
 std::vector<Formula> output_by(std::function<Tensor<double>(const Replay&)> compute);

@@ -126,12 +126,14 @@ RelativeRule log_rule(const Replay& at) {
     return rule;
 }
 
-Formula index_by(RowOf row_of) {
-    return {"/relative.index", {}, [row_of](const Replay& at) {
-                const RelativeRule rule = relative_rule(at);
-                return rule.matrix([&](Index offset) { return row_of(rule, offset); });
-            }};
+std::function<Tensor<double>(const Replay&)> rows_by(RowOf row_of) {
+    return [row_of](const Replay& at) {
+        const RelativeRule rule = relative_rule(at);
+        return rule.matrix([&](Index offset) { return row_of(rule, offset); });
+    };
 }
+
+Formula index_by(RowOf row_of) { return {"/relative.index", {}, rows_by(std::move(row_of))}; }
 
 Formula log_index_by(RowOf row_of) {
     return {"/relative.index", {}, [row_of](const Replay& at) {

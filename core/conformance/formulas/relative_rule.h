@@ -45,8 +45,11 @@ RelativeRule relative_rule(const Replay& at);
 /// The same, but only where offsets fall into log buckets.  Throws NotEnough elsewhere.
 RelativeRule log_rule(const Replay& at);
 
-/// relative.index by another row for an offset i - j.
+/// Another row for an offset i - j.
 using RowOf = std::function<Index(const RelativeRule&, Index)>;
+/// The index that this makes, [Tq,Tk].
+std::function<Tensor<double>(const Replay&)> rows_by(RowOf row_of);
+/// relative.index by it.
 Formula index_by(RowOf row_of);
 /// The same for models with log buckets alone.
 Formula log_index_by(RowOf row_of);

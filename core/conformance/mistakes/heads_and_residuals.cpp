@@ -156,26 +156,20 @@ Mistake mistake() {
 
 namespace another_residual {  // mistake 124
 
-/// The norm of a sum of this layer; nothing in a pre-norm layer.
-Tensor<double> normed(const Replay& at, const Tensor<double>& sum, const Norm<double>& norm) {
-    if (norm_first(at)) return sum;
-    return shaped(sum, layer_norm<double>(sum.rows(), norm, norm_eps_of(at)));
-}
-
 using Residual = std::function<Tensor<double>(const Replay&)>;
 
 std::vector<Formula> around_attention(Residual residual) {
     return {{"attention", {"context", "x_q"}, [residual](const Replay& at) {
                  const Tensor<double> added = residual(at);
                  if (added.shape() != at("x_q").shape()) throw NotEnough{"a residual of the model's width"};
-                 return normed(at, attention_sum(at, added), attention_norm_of(at));
+                 return after_sum(at, attention_sum(at, added), attention_norm_of(at));
              }}};
 }
 
 /// `residual` is made of "attention" and "x_q".
 std::vector<Formula> around_the_feed_forward_part(Residual residual) {
     std::vector<Formula> all = output_by(
-        [residual](const Replay& at) { return normed(at, sum_of(at("ffn"), residual(at)), ffn_norm_of(at)); });
+        [residual](const Replay& at) { return after_sum(at, sum_of(at("ffn"), residual(at)), ffn_norm_of(at)); });
     for (Formula& formula : all) formula.inputs.push_back("x_q");
     return all;
 }

@@ -86,23 +86,20 @@ Mistake mistake() {
 
 namespace norm_behind_the_encoder {  // mistake 97
 
-Tensor<double> closed(const Replay& at) {
+Tensor<double> normed(const Replay& at, const Tensor<double>& right) {
     const DebertaConfig& config = at.deberta().config();
     if (!config.norm_rel_ebd) throw NotEnough{"a norm named encoder.LayerNorm"};
-    if (!at.scope().starts_with("layer.") || at.layer() != config.num_hidden_layers - 1)
-        throw NotEnough{"the last layer of the encoder"};
-    const Tensor<double> right = at.right("output");
     return shaped(right,
                   layer_norm<double>(right.rows(), at.deberta().norm("encoder.LayerNorm"), config.layer_norm_eps));
 }
 
-Tensor<double> read_by_the_head(const Replay& at) {
-    const DebertaConfig& config = at.deberta().config();
-    if (!config.norm_rel_ebd) throw NotEnough{"a norm named encoder.LayerNorm"};
-    const Tensor<double> right = at.right("/head_input");
-    return shaped(right,
-                  layer_norm<double>(right.rows(), at.deberta().norm("encoder.LayerNorm"), config.layer_norm_eps));
+Tensor<double> closed(const Replay& at) {
+    if (!at.scope().starts_with("layer.") || at.layer() != at.deberta().config().num_hidden_layers - 1)
+        throw NotEnough{"the last layer of the encoder"};
+    return normed(at, at.right("output"));
 }
+
+Tensor<double> read_by_the_head(const Replay& at) { return normed(at, at.right("/head_input")); }
 
 Mistake mistake() {
     return {
@@ -246,17 +243,11 @@ Mistake mistake() {
 
 namespace residual_left_out {  // mistake 101
 
-/// The norm of a sum of this layer; nothing in a pre-norm layer.
-Tensor<double> normed(const Replay& at, const Tensor<double>& x, const Norm<double>& norm) {
-    if (norm_first(at)) return x;
-    return shaped(x, layer_norm<double>(x.rows(), norm, norm_eps_of(at)));
-}
-
 std::vector<Formula> of_attention() {
     return {{"attention", {"context"}, [](const Replay& at) {
                  const Tensor<double> f =
                      shaped(at("x_q"), dense<double>(at("context").rows(), attention_dense_of(at)));
-                 return normed(at, f, attention_norm_of(at));
+                 return after_sum(at, f, attention_norm_of(at));
              }}};
 }
 
@@ -312,7 +303,7 @@ Mistake mistake() {
         .stems = {"attention", "output_before_conv", "output"},
         .variants = {{"around attention", of_attention(), {"attention"}},
                      {"around the feed-forward part",
-                      output_by([](const Replay& at) { return normed(at, at("ffn"), ffn_norm_of(at)); }),
+                      output_by([](const Replay& at) { return after_sum(at, at("ffn"), ffn_norm_of(at)); }),
                       {"output_before_conv", "output"}},
                      {"both norms of a layer", both(attention_as_it_is(), output_as_it_is())},
                      {"the norm after attention", attention_as_it_is(), {"attention"}},

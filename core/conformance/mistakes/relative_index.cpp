@@ -12,10 +12,8 @@ namespace centre_off_by_one {  // mistake 7
 
 /// The right index, read so many rows further on.
 Make rows_further_on(Index rows) {
-    return [rows](const Replay& at) {
-        const RelativeRule rule = relative_rule(at);
-        return rule.matrix([&](Index offset) { return rule.inside(rule.bucket(offset) + rule.span + rows); });
-    };
+    return rows_by(
+        [rows](const RelativeRule& rule, Index offset) { return rule.inside(rule.bucket(offset) + rule.span + rows); });
 }
 
 RowOf bucket_plus(Index rows) {
@@ -174,13 +172,7 @@ Index clamped_in_slice(const RelativeRule& rule, Index offset) {
 }
 
 /// The index is reported as it should be, and read in the wrong slice.
-std::vector<Formula> read_by(RowOf row) {
-    const Make index = [row](const Replay& at) {
-        const RelativeRule rule = relative_rule(at);
-        return rule.matrix([&](Index offset) { return row(rule, offset); });
-    };
-    return {c2p_by(index), p2c_by(index)};
-}
+std::vector<Formula> read_by(const RowOf& row) { return {c2p_by(rows_by(row)), p2c_by(rows_by(row))}; }
 
 Mistake mistake() {
     return {.number = 11,
@@ -275,11 +267,6 @@ Tensor<double> sample(const Tensor<double>& of, Index b) {
     return one;
 }
 
-Tensor<double> index_of_half_text(const Replay& at) {
-    const RelativeRule rule = relative_rule(at);
-    return rule.matrix([&](Index offset) { return half_text(rule, offset); });
-}
-
 /// Each sample by the piece of the table that broadcasting gives it.
 template <class Term>
 Tensor<double> folded(const Replay& at, const char* content, const char* table, Term term,
@@ -338,7 +325,7 @@ Mistake mistake() {
             .stems = {"c2p", "p2c", "/relative.index", "k_r", "q_r"},
             .variants = {{"B pieces of T rows, indexed with a span of T / 2", with_index(folded_terms(index_here))},
                          {"B pieces of T rows, indexed with a span of T / 2, while another index is written down",
-                          folded_terms(index_of_half_text)},
+                          folded_terms(rows_by(half_text))},
                          {"the table's pieces are reported as they are",
                           {folded_table("k_r"), folded_table("q_r")},
                           {"k_r", "q_r"}}}};
@@ -380,13 +367,6 @@ Index from_the_end(const RelativeRule& rule, Index offset) {
     return bucket < 0 ? bucket + rule.rows() : bucket;
 }
 
-Make index_of(RowOf row) {
-    return [row](const Replay& at) {
-        const RelativeRule rule = relative_rule(at);
-        return rule.matrix([&](Index offset) { return row(rule, offset); });
-    };
-}
-
 Mistake mistake() {
     return {.number = 120,
             .name = "the span is not added: negative offsets read row 0, or rows from the end of the table",
@@ -398,10 +378,10 @@ Mistake mistake() {
             .stems = {"/relative.index", "c2p", "p2c"},
             .variants = {{"negative offsets read row 0", {index_by(from_zero)}},
                          {"negative offsets read from the end", {index_by(from_the_end)}},
-                         {"in c2p alone, negative offsets read row 0", {c2p_by(index_of(from_zero))}},
-                         {"in c2p alone, negative offsets read from the end", {c2p_by(index_of(from_the_end))}},
-                         {"in p2c alone, negative offsets read row 0", {p2c_by(index_of(from_zero))}},
-                         {"in p2c alone, negative offsets read from the end", {p2c_by(index_of(from_the_end))}}}};
+                         {"in c2p alone, negative offsets read row 0", {c2p_by(rows_by(from_zero))}},
+                         {"in c2p alone, negative offsets read from the end", {c2p_by(rows_by(from_the_end))}},
+                         {"in p2c alone, negative offsets read row 0", {p2c_by(rows_by(from_zero))}},
+                         {"in p2c alone, negative offsets read from the end", {p2c_by(rows_by(from_the_end))}}}};
 }
 
 }  // namespace span_not_added

@@ -142,8 +142,7 @@ Formula scaled_dense() {
                 const Tensor<double> residual = mapped(at("x_q"), [&](double value) { return value / factor; });
                 const Tensor<double> sum =
                     mapped(attention_sum(at, residual), [&](double value) { return value * factor; });
-                if (norm_first(at)) return sum;
-                return shaped(sum, layer_norm<double>(sum.rows(), attention_norm_of(at), norm_eps_of(at)));
+                return after_sum(at, sum, attention_norm_of(at));
             }};
 }
 

@@ -245,8 +245,7 @@ Formula attention_misread() {
                 const Tensor<double> sum = sum_of(
                     shaped(residual, dense<double>(at("context").rows(), {by_columns(right.weight), right.bias})),
                     residual);
-                if (norm_first(at)) return sum;
-                return shaped(residual, layer_norm<double>(sum.rows(), attention_norm_of(at), norm_eps_of(at)));
+                return after_sum(at, sum, attention_norm_of(at));
             }};
 }
 

@@ -7,8 +7,7 @@ namespace locus::conformance {
 Tensor<double> index_here(const Replay& at) { return at("/relative.index"); }
 
 Tensor<double> mirrored_index(const Replay& at) {
-    const RelativeRule rule = relative_rule(at);
-    return rule.matrix([&](Index offset) { return rule.row(-offset); });
+    return rows_by([](const RelativeRule& rule, Index offset) { return rule.row(-offset); })(at);
 }
 
 Formula c2p_by(Make index, Make table) {
