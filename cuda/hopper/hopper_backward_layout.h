@@ -36,11 +36,12 @@ struct HopperBackwardLayout {
     /// places 37 t + 16 h, in 32 different banks.
     static constexpr int kGradStride = 37;
 
-    /// Lengths of the tables' rows, in 16-bit numbers, even, so that two of them are stored at once.  Rows of the outer
-    /// table are read at g * stride + g - 2 t, around keys at g * stride - g + 2 t: 9 numbers from one g to the next.
+    /// Lengths of the tables' rows, in 16-bit numbers, even, so that two of them are stored at once, and with room for
+    /// groups of eight, which is how they are stored.  Rows of the outer table are read at g * stride + g - 2 t, around
+    /// keys at g * stride - g + 2 t: 9 numbers from one g to the next.
     static constexpr int outer_stride(int rows, bool around_keys) {
         const int offset = around_keys ? 10 : 8;
-        return round_up(larger(rows, offset) - offset, 64) + offset;
+        return round_up(larger(round_up(rows, 8), offset) - offset, 64) + offset;
     }
     /// Those of the inner table at 2 t * stride + g - 2 t, around keys at 2 t * stride + 2 t - g: 9 words from t to t.
     static constexpr int inner_stride(int tile_outer, bool around_keys) {

@@ -81,6 +81,16 @@ TEST_CASE("emulation: Hopper backward far from the diagonal, where tiles reach o
     check_case<Half, 64>(plain);
 }
 
+TEST_CASE("emulation: Hopper backward with numbers of table rows that no box and no vector divides",
+          "[emulation][hopper][backward]") {
+    // Rows are stored eight at a time: those of one token must not reach into those of the next.
+    check_case<Half, 64>({70, 70, 5});  // 10 rows
+    check_case<Half, 64>({200, 200, 37});
+    check_case<Bfloat16, 128>({138, 138, 512});
+    check_case<Half, 128>({137, 137, 512});
+    check_case<Half, 128>({138, 138, 512, false, true, true, false, 0, {138}});
+}
+
 TEST_CASE("emulation: Hopper backward with other numbers of queries and keys", "[emulation][hopper][backward]") {
     check_case<Half, 128>({130, 70, 8});
     check_case<Half, 64>({70, 130, 100});
@@ -107,11 +117,11 @@ TEST_CASE("emulation: every part of the Hopper backward layout starts where it m
     using cuda::HopperBackwardLayout;
     for (const bool around_keys : {false, true})
         for (const int tile : {64, 128}) {
-            for (const int rows : {1, 7, 64, 191, 512, 639, 1024}) {
+            for (const int rows : {1, 7, 10, 64, 74, 191, 202, 512, 639, 1024}) {
                 const auto at = HopperBackwardLayout::of(tile, 64, rows, around_keys, true, true);
                 const int outer = HopperBackwardLayout::outer_stride(rows, around_keys),
                           inner = HopperBackwardLayout::inner_stride(tile, around_keys);
-                CHECK((outer >= rows && outer % 2 == 0 && inner >= tile + 63 && inner % 2 == 0));
+                CHECK((outer >= (rows + 7) / 8 * 8 && outer % 2 == 0 && inner >= tile + 63 && inner % 2 == 0));
                 CHECK((at.window % 1024 == 0 && at.stages % 1024 == 0));
                 CHECK(at.outer_table - at.stages == 3 * 2 * 8192);
                 CHECK(at.inner_table - at.outer_table >= 2 * tile * outer);
