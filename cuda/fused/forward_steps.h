@@ -53,9 +53,13 @@ public:
         return !args_.visible_keys && tile.j0 + tile_keys <= key_tokens.count;
     }
 
-    constexpr bool sees(int key) const {
-        return key < key_tokens.count &&
-               (!args_.visible_keys || args_.visible_keys[static_cast<long long>(sample) * args_.keys + key] != 0);
+    constexpr bool sees(int key) const { return key < key_tokens.count && visibility(key) != 0; }
+    /// What the mask says of a key, or of the last one where there are not so many; 1 without a mask.
+    constexpr std::uint8_t visibility(int key) const {
+        return args_.visible_keys
+                   ? args_
+                         .visible_keys[static_cast<long long>(sample) * args_.keys + smaller(key, key_tokens.count - 1)]
+                   : 1;
     }
 
     /// The table's row at every place, and which keys are visible where some are not.

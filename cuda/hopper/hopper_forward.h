@@ -42,8 +42,10 @@ struct HopperLane : LaneBase {
     float asked[8][4] = {};                 // near the diagonal: q k^T of the tile
     float scores[8][4] = {};                // pieces of the tables; then scores, and what the softmax makes of them
     float context[width / 8][4] = {};
-    int place = 0;       // near the diagonal: the relative row at the lane's place of the next tile
-    float lift[2] = {};  // what the scores of a query lack, alike in the whole tile
+    int place = 0;                  // near the diagonal: the relative row at the lane's place of the next tile
+    std::uint32_t looked[2] = {};   // where keys are hidden: what the mask says of two keys of the next tile
+    std::uint32_t visible[2] = {};  // the same of the warp's 64, a bit each
+    float lift[2] = {};             // what the scores of a query lack, alike in the whole tile
     float largest[2] = {}, tile_largest[2] = {}, shrink[2] = {}, sum[2] = {};
 };
 
@@ -190,6 +192,7 @@ private:
         if (first >= end) return;
         copies_.bring_keys(first + 1);
         copies_.bring_values(first);
+        if constexpr (hides) look_at_keys(first);
         copies_.wait_for_keys(first);
         block_.fence_registers();
         ask_far(first);
@@ -202,12 +205,13 @@ private:
         for (int number = first; number + 1 < end; ++number) {
             copies_.bring_keys(number + 2);
             copies_.bring_values(number + 1);
+            if constexpr (hides) look_at_keys(number + 1);
             copies_.wait_for_keys(number + 1);
             wait_for_values<hides>(number);
             block_.fence_registers();
             ask_far(number + 1);
             gather(number);
-            block_.template wait_for_products<hides ? 0 : 1>();  // a branch follows where keys are hidden
+            block_.template wait_for_products<1>();
             copies_.let_go_of_keys(number + 1);
             if constexpr (hides) hide(number + 1);
             exponentiate_scores<kTileKeys, Lane>(block_, steps_.scale());
@@ -237,13 +241,31 @@ private:
             block_.sync();
         }
     }
-    /// Without a word in shared memory: no warp waits for another.
+    /// What the mask says of a tile's keys, on its way from global memory until they are hidden.
+    constexpr void look_at_keys(int number) {
+        block_.each([&](Lane& r) {
+            unrolled<2>(
+                [&](auto half) { r.looked[half] = steps_.visibility(number * kTileKeys + 32 * half + r.lane()); });
+        });
+    }
+    /// Without a word in shared memory, so that no warp waits for another, and without a branch.
     constexpr void hide(int number) {
+        unrolled<2>([&](auto half) {
+            block_.vote(
+                [&](Lane& r) {
+                    return r.looked[half] != 0 && number * kTileKeys + 32 * half + r.lane() < steps_.key_tokens.count;
+                },
+                [half](Lane & r) -> auto& { return r.visible[half]; });
+        });
         block_.each([&](Lane& r) {
             unrolled<kTileKeys / 8>([&](auto n) {
+                const std::uint32_t pair = r.visible[n / 4] >> (2 * r.pair()) >> (8 * (n % 4));
                 unrolled<2>([&](auto column) {
-                    if (!steps_.sees(number * kTileKeys + 8 * n + 2 * r.pair() + column))
-                        r.scores[n][column] = r.scores[n][2 + column] = kNothing;
+                    const bool sees = (pair >> column & 1) != 0;
+                    unrolled<2>([&](auto below) {
+                        float& score = r.scores[n][2 * below + column];
+                        score = sees ? score : kNothing;
+                    });
                 });
             });
         });
@@ -263,6 +285,7 @@ private:
             const Near next = near_tile(after);
             if (after > number) copies_.bring_values(after);
             block_.each([&](Lane& r) { tables_.store_place(r); });
+            look_at_keys(number);
             find_places(after);
             multiply_keys(tile, number);
             wait_for_values<true>(number);
