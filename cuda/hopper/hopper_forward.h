@@ -99,6 +99,7 @@ private:
         products_.load_left([&](Lane& r) { return copies_.box(block_.warpgroup(r)); },
                             [](Lane & r) -> auto& { return r.q; });
         block_.fence_copies();
+        block_.sync_warpgroup();  // a lane that lets go speaks for its warp, and these were loads of every lane
         copies_.let_go_of_boxes(kWarpgroups);
     }
 
