@@ -8,12 +8,13 @@
 //   2. Near the diagonal, tile by tile: the inner table, scores, probabilities and their derivatives, sums by relative
 //      row (hopper_row_sums.h).
 //   3. Far from it, where all pairs of many tiles share a row at an end of the line: the same without tables.  The
-//      outer tokens add a number each, the inner ones are multiplied with that row, 64 times as a left factor; the sums
-//      by row are two numbers of a lane.  No barrier of the block: warps let go of a stage, and one thread has it
-//      filled.  A tile's gradients are multiplied together with the scores of the next tile.
+//      outer tokens add a number each, the inner ones are multiplied with outer token + row, which gives both scores at
+//      once; the sums by row are two numbers of a lane.  No barrier of the block: warps let go of a stage, and one
+//      thread has it filled.  A tile's gradients are multiplied together with the scores of the next tile.
 //   4. The outer table, now of sums, times the relative rows; and out with it, for dK_r or dQ_r.
 //
 // No product is under way across a branch or the end of a loop.  No atomics; every sum has one order.
+// Rounding: outer token + row is rounded as both have been, around queries to the very numbers of forward.
 // Source: Dao et al. 2022, "FlashAttention", algorithm 4; Shah et al. 2024, "FlashAttention-3", section 3.
 #include "cuda/fused/dropout.h"
 #include "cuda/hopper/hopper_backward_output.h"
@@ -171,6 +172,7 @@ private:
     [[gnu::always_inline]] constexpr void attend_far_from(int first, int end) {
         if (first >= end) return;
         const int most = layout_.tiles_of_columns(), row = tiles_.positions() ? tiles_.row_of(0, first * kInner) : 0;
+        if (side_.inner_rows()) add_row_to_tokens(row);
         for (int begin = first; begin < end; begin += most) {
             const int before = smaller(begin + most, end);
             if (around_keys || side_.forward().visible_keys)
@@ -178,7 +180,40 @@ private:
             else
                 attend_run<false>(begin, before, row);
         }
+        if (side_.inner_rows() && end < tiles_.count()) take_tokens_again();
     }
+
+    /// Each outer token, and the relative row that inner tokens meet.
+    [[gnu::always_inline]] constexpr void add_row_to_tokens(int row) {
+        const Scalar* of_inner =
+            side_.inner_rows() + (static_cast<long long>(head_) * side_.forward().table_rows + row) * width;
+        block_.each([&](Lane& r) {
+            unrolled<width / 16>([&](auto step) {
+                unrolled<4>([&](auto e) {
+                    const Scalar* two = of_inner + channel_of(r, step, e);
+                    std::uint32_t& token = r.tokens[step][e];
+                    token = packed<Scalar>(lower<Scalar>(token) + to_float(two[0]),
+                                           upper<Scalar>(token) + to_float(two[1]));
+                });
+            });
+        });
+    }
+    /// The outer tokens as they were, from global memory: there are no registers to keep them in.
+    [[gnu::always_inline]] constexpr void take_tokens_again() {
+        const auto& rows = side_.outer_tokens();
+        const Scalar* tokens = ForwardArguments<Scalar>::at(rows, side_.outer(sample_), sample_, head_);
+        block_.each([&](Lane& r) {
+            unrolled<width / 16>([&](auto step) {
+                unrolled<4>([&](auto e) {
+                    const int outer = smaller(outer0_ + outer_of(r, e % 2), tiles_.outers() - 1);
+                    const Scalar* two = tokens + outer * rows.row + channel_of(r, step, e);
+                    r.tokens[step][e] = packed<Scalar>(to_float(two[0]), to_float(two[1]));
+                });
+            });
+        });
+    }
+    /// Of the first of two numbers in a left factor.
+    static constexpr int channel_of(const Lane& r, int step, int e) { return 16 * step + e / 2 * 8 + 2 * r.pair(); }
 
     /// Tiles from `first` to before `end`.   by_column: inner tokens bring numbers along.
     template <bool by_column>
@@ -186,10 +221,10 @@ private:
         let_all_go();
         for (int stage = 0; stage < smaller(Layout::kStages, end - first); ++stage)
             copies_.bring_tile(first + stage, stage);
-        fill_with_row(row);
-        if constexpr (by_column)
+        if constexpr (by_column) {
             tables_.template note_columns<Lane>(shared<ColumnPair>(layout_.inner_table), first * kInner, end - first);
-        let_all_go();
+            block_.sync();
+        }
         block_.each([&](Lane& r) {
             unrolled<2>([&](auto below) {
                 r.lift[below] = tables_.lift_of(r, outer_of(r, below), row) - r.log_sum[below];
@@ -198,7 +233,7 @@ private:
         });
         copies_.wait_for_tile(0);
         block_.fence_registers();
-        ask_for_far_scores(0);
+        ask_for_scores(0);
         block_.template wait_for_products<0>();
         int stage = 0;
         for (int number = first; number + 1 < end; ++number) {
@@ -208,7 +243,7 @@ private:
             copies_.wait_for_tile(next);
             block_.fence_registers();
             gather(stage);
-            ask_for_far_scores(next);
+            ask_for_scores(next);
             block_.template wait_for_products<0>();
             if (number + 3 < end) copies_.let_go(stage);
             stage = next;
@@ -220,28 +255,6 @@ private:
         if (!side_.outer_rows()) return;
         block_.sync();
         sums_.template add_row<Lane>(row, first * kInner, end * kInner);
-    }
-
-    /// The relative row that inner tokens meet, as 64 left factors; zeros if they meet none.
-    [[gnu::always_inline]] constexpr void fill_with_row(int row) {
-        const Scalar* from =
-            side_.inner_rows()
-                ? side_.inner_rows() + (static_cast<long long>(head_) * side_.forward().table_rows + row) * width
-                : nullptr;
-        block_.each([&](Lane& r) {
-            for (int n = r.thread; n < Layout::kBoxRows * width / 8; n += kThreads) {
-                const int channel = n % (width / 8) * 8,
-                          place = place_in_panel(n / (width / 8), channel % kPanelChannels);
-                auto* to = shared<Vector<Scalar>>(copies_.slot(0) + channel / kPanelChannels * kPanel + place);
-                block_.store(r, to, from ? load_vector(from + channel) : Vector<Scalar>{});
-            }
-        });
-    }
-    [[gnu::always_inline]] constexpr void ask_for_far_scores(int stage) {
-        ask_for_scores(stage);
-        products_.template multiply_boxes<true>(
-            copies_.slot(0), copies_.tokens_of(stage), [](Lane&) { return 0; },
-            [](Lane & r) -> auto& { return r.scores; });
     }
 
     /// Products become probabilities, beside the product of their gradients; then the scores' gradients, their sums and
