@@ -388,6 +388,12 @@ TEST_CASE("check: the tolerance is stated, and expected and found can be told ap
     const json result = json::parse(run("locus-check", {traces.ours, wrong, "--rtol", "1e-9", "--json"}).out);
     CHECK(result["tolerance"] == json({{"derived", false}, {"rtol", 1e-9}, {"atol", 0.0}}));
     CHECK(parsed(run("locus-check", {traces.ours, wrong, "--json"}))["tolerance"] == json({{"derived", true}}));
+    const std::string zero = traces.changed([](Stage& stage) {
+        if (stage.name == "layer.1.p2c") std::get<Tensor<float>>(stage.values)[9] = -0.0F;
+    });
+    const std::string of_zero = run("locus-check", {traces.ours, zero}).out;
+    CHECK(of_zero.find(", found 0") != std::string::npos);
+    CHECK(of_zero.find(", found -0") == std::string::npos);
     for (const std::string word : {"inf", "-1"}) {
         const Outcome refused = run("locus-check", {traces.ours, wrong, "--atol", word});
         CHECK(refused.status == 2);

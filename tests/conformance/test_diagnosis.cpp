@@ -303,7 +303,8 @@ TEST_CASE("diagnosis: the eps of the configuration is no other eps", "[kit]") {
     for (const Variant& way : mistake_of(40).variants) {
         if (way.how.find("at least in the ") != std::string::npos && !way.how.ends_with("embeddings")) continue;
         INFO(way.how);
-        CHECK(judge.judge(40, way).has_value() == !way.how.starts_with("eps 1e-7"));
+        const bool is_elsewhere = way.how.ends_with("in norms that stand in front");  // no DeBERTa's
+        CHECK(judge.judge(40, way).has_value() == (!is_elsewhere && !way.how.starts_with("eps 1e-7")));
     }
 }
 

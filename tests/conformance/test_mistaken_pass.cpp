@@ -143,6 +143,8 @@ TEST_CASE("mistaken pass: toy ports in plain loops dump the very same, down to t
         if (compare(right.trace, port).pass() || otherwise.contains(mistake.number)) continue;
         // Nobody says what a query gets that a transposed perm_mask leaves without keys: uniform here, 0 there.
         if (mistake.number == 72 && known.injected.variant == 2) continue;
+        // Over two tokens a norm leaves +1 and -1 of whatever two numbers there are: rounding grows with them.
+        if (mistake.number == 127 && known.injected.variant == 2 && right.model->family == Family::xlnet) continue;
         // A random mask is read off the candidate; a whole pass made of formulas has none.
         if (mistake.number == 37 && known.injected.variant >= 2) continue;
         // Nor has it an eps, a base, a factor or a matrix that only the candidate shows.

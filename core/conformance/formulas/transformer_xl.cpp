@@ -272,7 +272,39 @@ BlockWeights txl_block() {
         [](const Replay& at) { return at.transformer_xl().pre_lnorm; }};
 }
 
+void need_norms_in_front(const Replay& at) {
+    if (at.family() != Family::transformer_xl || !at.transformer_xl().pre_lnorm)
+        throw NotEnough{"norms in front of the parts of a layer"};
+}
+
 }  // namespace
+
+std::vector<Formula> attention_behind(const NormInFront& norm) {
+    static constexpr const char* kStems[] = {"q", "k", "v"};
+    std::vector<Formula> all;
+    for (Index part = 0; part < 3; ++part)
+        all.push_back({kStems[part],
+                       part == 0 ? std::vector<std::string>{"x_q"} : std::vector<std::string>{"memory_before", "x"},
+                       [=](const Replay& at) {
+                           need_norms_in_front(at);
+                           Tensor<double> x = part == 0 ? at("x_q") : memory_and_segment_of(at);
+                           const Norm<double> own =
+                               txl_weights(at).norm(attention_of(at) + "layer_norm", at.transformer_xl().d_model);
+                           x.rows() = norm(at, x.rows(), own);
+                           return project_heads<double>(x, projection(at, part), at.transformer_xl().n_head);
+                       }});
+    return all;
+}
+
+std::vector<Formula> feed_forward_behind(const NormInFront& norm) {
+    return {{"ffn_act", {"attention"}, [=](const Replay& at) {
+                 need_norms_in_front(at);
+                 const BlockWeights block = txl_block();
+                 const Matrix<double> rows = norm(at, at("attention").rows(), block.ffn_norm(at));
+                 return shaped(at("attention"),
+                               activate<double>(dense<double>(rows, block.up(at)), block.activation(at)));
+             }}};
+}
 
 LanguageHead transformer_xl_head(const Replay& at) {
     const TransformerXlConfig& config = at.transformer_xl();

@@ -51,6 +51,14 @@ Tensor<double> visible_to_stream(const Replay& at, const std::function<Mask(Inde
 /// memory_before, memory, ac, bd_raw, bd, scores, probs, context: what both families share.
 std::vector<Formula> relative_formulas();
 
+/// What a norm that stands in front makes of its rows, with pre_lnorm; `own` is the one that belongs there.
+using NormInFront =
+    std::function<Matrix<double>(const Replay& at, const Matrix<double>& rows, const Norm<double>& own)>;
+/// q, k and v of rows, the memory's too, that went through this norm.  Throw NotEnough where norms stand behind.
+std::vector<Formula> attention_behind(const NormInFront& norm);
+/// ffn_act of rows that went through this norm.  Throws NotEnough where norms stand behind.
+std::vector<Formula> feed_forward_behind(const NormInFront& norm);
+
 /// What the heads of Transformer-XL and XLNet make logits of.
 struct LanguageHead {
     const Tensor<double>& top;  // [B,P,D], output of the last layer

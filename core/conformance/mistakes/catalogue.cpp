@@ -53,7 +53,8 @@ std::vector<Mistake> all_groups() {
                              norm_parameter_mistakes,
                              residual_mistakes,
                              later_softmax_mistakes,
-                             term_count_mistakes}) {
+                             term_count_mistakes,
+                             norm_axis_mistakes}) {
         std::vector<Mistake> mistakes = group();
         all.insert(all.end(), std::make_move_iterator(mistakes.begin()), std::make_move_iterator(mistakes.end()));
     }

@@ -19,7 +19,7 @@ struct Variant {
 };
 
 struct Mistake {
-    int number = 0;        // of the catalogue, 1 ... 126
+    int number = 0;        // of the catalogue, 1 ... 127
     bool is_rare = false;  // named after every other one that makes the same numbers
     std::string name;      // "p2c reads delta(j,i), as the paper prints it"
     std::string symptom;   // what the porter sees
@@ -82,5 +82,6 @@ std::vector<Mistake> norm_parameter_mistakes();        // 122
 std::vector<Mistake> residual_mistakes();              // 123 and 124
 std::vector<Mistake> later_softmax_mistakes();         // 125
 std::vector<Mistake> term_count_mistakes();            // 126
+std::vector<Mistake> norm_axis_mistakes();             // 127
 
 }  // namespace locus::conformance

@@ -3,6 +3,7 @@
 
 #include "core/conformance/formulas/deberta.h"
 #include "core/conformance/formulas/layers.h"
+#include "core/conformance/formulas/transformer_xl.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/models/layers.h"
 
@@ -103,6 +104,15 @@ std::vector<Formula> output_by_the_first() {
     return output_by([](const Replay& at) { return normed(at, output_sum(at), attention_norm_of(at)); });
 }
 
+/// The layer's other norm in front, with pre_lnorm.
+Matrix<double> by_the_first(const Replay& at, const Matrix<double>& rows, const Norm<double>&) {
+    return layer_norm<double>(rows, attention_norm_of(at), norm_eps_of(at));
+}
+
+Matrix<double> by_the_second(const Replay& at, const Matrix<double>& rows, const Norm<double>&) {
+    return layer_norm<double>(rows, ffn_norm_of(at), norm_eps_of(at));
+}
+
 /// The relative table, or the embeddings, by the other's norm; both are as wide as the model.
 Formula table_by_the_embeddings() {
     return {"/relative.table", {}, [](const Replay& at) {
@@ -135,6 +145,8 @@ Formula embeddings_by_the_table() {
 Mistake mistake() {
     std::vector<Formula> both = attention_by_the_second();
     for (Formula& formula : output_by_the_first()) both.push_back(std::move(formula));
+    std::vector<Formula> both_in_front = attention_behind(by_the_second);
+    for (Formula& formula : feed_forward_behind(by_the_first)) both_in_front.push_back(std::move(formula));
     return {
         .number = 123,
         .name = "a norm has another's weight and bias: the two of a layer exchanged, or one used twice",
@@ -149,7 +161,10 @@ Mistake mistake() {
             {"after attention that of the feed-forward part", attention_by_the_second(), {"attention"}},
             {"after the feed-forward part that of attention", output_by_the_first(), {"output_before_conv", "output"}},
             {"that of the embeddings for the relative table", {table_by_the_embeddings()}, {"/relative.table"}},
-            {"that of the relative table for the embeddings", {embeddings_by_the_table()}, {"/embeddings.output"}}}};
+            {"that of the relative table for the embeddings", {embeddings_by_the_table()}, {"/embeddings.output"}},
+            {"the two of a layer, which stand in front, are exchanged", both_in_front, {"q", "k", "v", "ffn_act"}},
+            {"in front of attention that of the feed-forward part", attention_behind(by_the_second), {"q", "k", "v"}},
+            {"in front of the feed-forward part that of attention", feed_forward_behind(by_the_first), {"ffn_act"}}}};
 }
 
 }  // namespace norms_exchanged

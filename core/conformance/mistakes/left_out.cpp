@@ -28,6 +28,17 @@ Formula triangle(bool hides_the_past) {
     });
 }
 
+/// XLNet reads both ways: the mask of attn_type uni, with the positions of bi.
+Tensor<double> masked_as_one_way(const Replay& at) {
+    if (at.xlnet().direction == Direction::unidirectional) throw NotEnough{"text that is read both ways"};
+    return visible_to_stream(at, [&](Index b) {
+        TwoStreamHiding hiding = hiding_of(at, b);
+        hiding.direction = Direction::unidirectional;
+        const TwoStreamMasks masks = two_stream_masks(queries_of(at), hiding);
+        return at.is_query_stream() ? masks.query : masks.content;
+    });
+}
+
 Mistake mistake() {
     const auto both_ways = [](const Replay& at, const Matrix<double>& scores, Index b, Index) {
         if (at.family() != Family::roformer || !at.roformer().causal) throw NotEnough{"a decoder"};
@@ -39,11 +50,13 @@ Mistake mistake() {
             .betrays = "probs[i,j] == 0 for j > i; in a decoder they are not",
             .evidence = "",
             .lesson = "03",
-            .families = {Family::deberta, Family::roformer},
-            .stems = {"probs"},
+            .families = {Family::deberta, Family::roformer, Family::xlnet},
+            .stems = {"bd", "probs"},
             .variants = {{"a causal mask in an encoder", {triangle(false)}},
                          {"no causal mask, although is_decoder is true", {probs_by(both_ways)}},
-                         {"a causal mask in an encoder, of the other triangle", {triangle(true)}}}};
+                         {"a causal mask in an encoder, of the other triangle", {triangle(true)}},
+                         {"XLNet: a causal mask, although attn_type is bi",
+                          {{"visible", {"query_tokens"}, masked_as_one_way}}}}};
 }
 
 }  // namespace causal_mask
@@ -251,7 +264,9 @@ std::vector<Formula> of_attention() {
              }}};
 }
 
-// The norms of those sums.
+// The norms of those sums, or, with pre_lnorm, in front.
+
+Matrix<double> as_they_are(const Replay&, const Matrix<double>& rows, const Norm<double>&) { return rows; }
 
 void need_norm_behind(const Replay& at) {
     if (norm_first(at)) throw NotEnough{"a post-norm layer"};
@@ -294,7 +309,7 @@ std::vector<Formula> both(std::vector<Formula> some, const std::vector<Formula>&
 Mistake mistake() {
     return {
         .number = 101,
-        .name = "a residual, or the norm of its sum, is left out",
+        .name = "a residual, or the norm of its sum or in front of a layer's part, is left out",
         .symptom = "the signal of the word is lost within a few layers, or it grows from layer to layer",
         .betrays = "attention == norm(dense(context)), or dense(context) + x; output == norm(ffn), or ffn + attention",
         .evidence = "",
@@ -308,7 +323,12 @@ Mistake mistake() {
                      {"both norms of a layer", both(attention_as_it_is(), output_as_it_is())},
                      {"the norm after attention", attention_as_it_is(), {"attention"}},
                      {"the norm after the feed-forward part", output_as_it_is(), {"output_before_conv", "output"}},
-                     {"the norm of the embeddings", embeddings_as_they_are(), {"/embeddings.output"}}}};
+                     {"the norm of the embeddings", embeddings_as_they_are(), {"/embeddings.output"}},
+                     {"both norms of a layer, which stand in front",
+                      both(attention_behind(as_they_are), feed_forward_behind(as_they_are)),
+                      {"q", "k", "v", "ffn_act"}},
+                     {"the norm in front of attention", attention_behind(as_they_are), {"q", "k", "v"}},
+                     {"the norm in front of the feed-forward part", feed_forward_behind(as_they_are), {"ffn_act"}}}};
 }
 
 }  // namespace residual_left_out

@@ -35,6 +35,12 @@ Mask inverted_keys(const Replay& at, Index b, Index) {
     return inverted(visible_keys(at, b), at("scores").extent(2), at("scores").extent(3));
 }
 
+/// Where Transformer-XL and XLNet are not masked, that is mistake 66.
+Mask visible_unless_relative(const Replay& at, Index b, Index h) {
+    if (is_relative(at)) throw NotEnough{"a mask of another family"};
+    return visible_pairs(at, b, h);
+}
+
 /// softmax(scores + size where hidden).
 Variant added(const char* how, MaskOf mask_of, double where_visible, double where_hidden) {
     return {how, {probs_by([=](const Replay& at, const Matrix<double>& scores, Index b, Index h) {
@@ -79,7 +85,7 @@ std::vector<Variant> mask_does_not_hide() {
         added("the mask of 0 and 1 is added to keys", visible_keys_alone, 1, 0),
         added("the inverted mask of 0 and 1 is added, pair by pair", visible_pairs, 0, 1),
         added("the inverted mask of 0 and 1 is added to keys", visible_keys_alone, 0, 1),
-        added("the mask is never applied", visible_pairs, 0, 0),
+        added("the mask is never applied", visible_unless_relative, 0, 0),
     };
     for (const EmptyRow empty : {EmptyRow::zero, EmptyRow::uniform, EmptyRow::plain}) {
         all.push_back(under_mask("visible and hidden pairs are exchanged", inverted_pairs, empty));
@@ -105,7 +111,7 @@ Mistake mistake() {
         .betrays = "probs of hidden keys are above 0; with an inverted mask those of real keys are 0",
         .evidence = "transformers #1022, #1013",
         .lesson = "02",
-        .families = {Family::deberta, Family::roformer},
+        .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
         .stems = {"probs"},
         .variants = mask_does_not_hide()};
 }
@@ -170,7 +176,7 @@ Mistake mistake() {
             .betrays = "the row sums to NaN or 1 instead of 0, its values are 1 / Tk; or to 0 instead of 1",
             .evidence = "transformers #35162, #35182",
             .lesson = "02",
-            .families = {Family::deberta, Family::roformer},
+            .families = {Family::deberta, Family::roformer, Family::xlnet},
             .stems = {"probs"},
             .variants = rows_without_keys()};
 }
@@ -299,7 +305,7 @@ Mistake mistake() {
             .betrays = "probs of hidden keys are above 0 by one factor, or rows without keys are not 0",
             .evidence = "",
             .lesson = "02",
-            .families = {Family::deberta, Family::roformer},
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
             .stems = {"probs"},
             .variants = {exactly("-1e4 for pairs", visible_pairs, -1e4),
                          in_float32("-1e4 for pairs, in float32", visible_pairs),

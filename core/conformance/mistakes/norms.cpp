@@ -1,11 +1,12 @@
-// Mistakes 40 to 42, 98 and 122.  Layer norm: its epsilon, its mean, its parameters; the norm of the relative table;
-// the mask after that of the embeddings.
+// Mistakes 40 to 42, 98, 122 and 127.  Layer norm: its epsilon, its mean, its parameters, its axes; the norm of the
+// relative table; the mask after that of the embeddings.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
 #include "core/conformance/formulas/deberta.h"
 #include "core/conformance/formulas/layers.h"
+#include "core/conformance/formulas/transformer_xl.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/models/deberta_weights.h"
 
@@ -13,15 +14,43 @@ namespace locus::conformance {
 
 namespace norm_epsilon {  // mistake 40
 
+/// What a mean and a variance are taken over: mistake 127 for all but channels.
+enum class Over { channels, tokens, sample, batch };
+
 /// What a row minus its mean is divided by: variance, eps of the configuration, width.
 struct Divisor {
     std::function<double(double variance, double eps, double width)> of;
     bool keeps_mean = false;  // mistake 98: the mean stays, and the variance is that of the row as it is
     Norm<double> (*parameters)(Norm<double>) = nullptr;  // mistake 122: what is taken for weight and bias
+    Over over = Over::channels;
     double operator()(double variance, double eps, double width) const { return of(variance, eps, width); }
 };
 
-Matrix<double> normed(const Matrix<double>& x, const Norm<double>& of_file, double eps, const Divisor& divisor) {
+/// One mean and one variance for a block of numbers; columns have their own where `by_column`.
+void norm_block(Eigen::Ref<Matrix<double>, 0, Eigen::OuterStride<>> block, double eps, bool by_column) {
+    if (by_column) {
+        for (Index c = 0; c < block.cols(); ++c) norm_block(block.middleCols(c, 1), eps, false);
+        return;
+    }
+    block.array() -= block.mean();
+    block /= std::sqrt(block.squaredNorm() / static_cast<double>(block.size()) + eps);
+}
+
+/// x of so many samples, normed over other axes than the channels of a token.
+Matrix<double> normed_over(Over over, Matrix<double> x, const Norm<double>& norm, double eps, Index samples) {
+    const Index blocks = over == Over::batch ? 1 : samples, rows = x.rows() / blocks;
+    if (rows * blocks != x.rows() || rows == 0) throw NotEnough{"rows of whole samples"};
+    if (norm.weight.size() > 0 && norm.weight.size() != x.cols()) throw NotEnough{"a norm of this width"};
+    for (Index b = 0; b < blocks; ++b) norm_block(x.middleRows(b * rows, rows), eps, over == Over::tokens);
+    if (norm.weight.size() > 0)
+        for (Index n = 0; n < x.rows(); ++n) x.row(n) = x.row(n).cwiseProduct(norm.weight) + norm.bias;
+    return x;
+}
+
+/// x of so many samples, which only mistake 127 has to know.
+Matrix<double> normed(const Matrix<double>& x, const Norm<double>& of_file, double eps, const Divisor& divisor,
+                      Index samples) {
+    if (divisor.over != Over::channels) return normed_over(divisor.over, x, of_file, eps, samples);
     const auto width = static_cast<double>(x.cols());
     const Norm<double> norm = divisor.parameters && of_file.weight.size() ? divisor.parameters(of_file) : of_file;
     if (divisor.keeps_mean) {
@@ -48,7 +77,8 @@ Tensor<double> roformer_embeddings(const Replay& at, const Divisor& divisor) {
             weights.matrix("embeddings.token_type_embeddings.weight", {config.type_vocab_size, config.embedding_size});
         for (Index n = 0; n < rows.rows(); ++n) rows.row(n) += table.row(types.empty() ? 0 : types[n]);
     }
-    rows = normed(rows, weights.norm("embeddings.LayerNorm", config.embedding_size), config.layer_norm_eps, divisor);
+    rows = normed(rows, weights.norm("embeddings.LayerNorm", config.embedding_size), config.layer_norm_eps, divisor,
+                  word.extent(0));
     if (config.embedding_size != config.hidden_size)
         rows = dense<double>(rows, weights.dense("embeddings_project", config.hidden_size, config.embedding_size));
     return shaped(word, rows);
@@ -59,9 +89,9 @@ Tensor<double> embeddings(const Replay& at, const Divisor& divisor) {
     if (at.family() != Family::deberta) return at.right("/embeddings.output");  // no norm there
     const auto& weights = at.deberta();
     const DebertaConfig& config = weights.config();
-    Tensor<double> output =
-        shaped(at("/embeddings.word"), normed(embedding_sum(at, config.position_biased_input),
-                                              weights.norm("embeddings.LayerNorm"), config.layer_norm_eps, divisor));
+    Tensor<double> output = shaped(at("/embeddings.word"), normed(embedding_sum(at, config.position_biased_input),
+                                                                  weights.norm("embeddings.LayerNorm"),
+                                                                  config.layer_norm_eps, divisor, at.input().batch()));
     hide_tokens(at, output);
     return output;
 }
@@ -69,17 +99,18 @@ Tensor<double> embeddings(const Replay& at, const Divisor& divisor) {
 Tensor<double> table(const Replay& at, const Divisor& divisor) {
     const auto& weights = at.deberta();
     const DebertaConfig& config = weights.config();
-    if (!config.norm_rel_ebd) return at.right("/relative.table");
+    // Of a table without samples, a norm over "all axes but the first" is the right one.
+    if (!config.norm_rel_ebd || divisor.over == Over::sample) return at.right("/relative.table");
     const Matrix<double> rows =
         normed(weights.matrix("encoder.rel_embeddings.weight", {2 * config.span(), config.hidden_size}),
-               weights.norm("encoder.LayerNorm"), config.layer_norm_eps, divisor);
+               weights.norm("encoder.LayerNorm"), config.layer_norm_eps, divisor, 1);
     return as_tensor<double>({rows.rows(), rows.cols()}, rows);
 }
 
 /// The norms of a layer; where they stand in front the stages after them are not the place to look.
 Tensor<double> of_layer(const Replay& at, const Tensor<double>& sum, const Norm<double>& norm, const Divisor& divisor) {
     if (norm_first(at)) throw NotEnough{"a post-norm layer"};
-    return shaped(sum, normed(sum.rows(), norm, norm_eps_of(at), divisor));
+    return shaped(sum, normed(sum.rows(), norm, norm_eps_of(at), divisor, sum.extent(0)));
 }
 
 Tensor<double> plain_output(const Replay& at, const Divisor& divisor) {
@@ -92,8 +123,8 @@ Tensor<double> output(const Replay& at, const Divisor& divisor) {
     if (!convolves(at)) return at("output_before_conv");
     const auto& weights = at.deberta();
     Tensor<double> values = sum_of(at("output_before_conv"), at("conv_act"));
-    values.rows() =
-        normed(values.rows(), weights.norm("encoder.conv.LayerNorm"), weights.config().layer_norm_eps, divisor);
+    values.rows() = normed(values.rows(), weights.norm("encoder.conv.LayerNorm"), weights.config().layer_norm_eps,
+                           divisor, values.extent(0));
     hide_tokens(at, values);
     return values;
 }
@@ -106,7 +137,7 @@ Tensor<double> head(const Replay& at, const Divisor& divisor) {
     const HeadParts parts = head_parts(at);
     const Tensor<double>& x = head_input(at);
     const Matrix<double> inner = activate<double>(dense<double>(x.rows(), parts.dense), parts.activation);
-    return shaped(x, normed(inner, parts.norm, parts.eps, divisor));
+    return shaped(x, normed(inner, parts.norm, parts.eps, divisor, x.extent(0)));
 }
 
 /// A stage that ends in a norm, what it is made of, and its values by another divisor.
@@ -152,6 +183,16 @@ std::vector<Variant> one_by_one(const std::string& how, const Divisor& divisor) 
         all.push_back(std::move(one));
     }
     return all;
+}
+
+/// The same where the norms of a layer stand in front, as with pre_lnorm.
+Variant in_front(const std::string& how, const Divisor& divisor) {
+    const auto norm = [divisor](const Replay& at, const Matrix<double>& rows, const Norm<double>& own) {
+        return normed(rows, own, norm_eps_of(at), divisor, at.input().batch());
+    };
+    Variant way{how + ", in norms that stand in front", attention_behind(norm), {"q", "k", "v", "ffn_act"}};
+    for (Formula& formula : feed_forward_behind(norm)) way.formulas.push_back(std::move(formula));
+    return way;
 }
 
 Divisor with_eps(double eps) {
@@ -246,22 +287,22 @@ Variant eps_of_its_own() {
 std::vector<Variant> eps_and_variance() {
     std::vector<Variant> all;
     for (const auto& [how, eps] : kOtherEps) all.push_back(variant(how, with_eps(eps)));
-    const std::vector<Variant> other_rules = {
-        variant("eps outside the root",
-                {[](double variance, double eps, double) { return std::sqrt(variance) + eps; }}),
-        variant("unbiased variance", {[](double variance, double eps, double width) {
-                    return std::sqrt(variance * width / (width - 1) + eps);
-                }}),
-        variant("unbiased variance, eps outside the root", {[](double variance, double eps, double width) {
-                    return std::sqrt(variance * width / (width - 1)) + eps;
-                }})};
-    all.insert(all.end(), other_rules.begin(), other_rules.end());
+    const std::pair<const char*, Divisor> other_rules[] = {
+        {"eps outside the root", {[](double variance, double eps, double) { return std::sqrt(variance) + eps; }}},
+        {"unbiased variance",
+         {[](double variance, double eps, double width) { return std::sqrt(variance * width / (width - 1) + eps); }}},
+        {"unbiased variance, eps outside the root",
+         {[](double variance, double eps, double width) { return std::sqrt(variance * width / (width - 1)) + eps; }}}};
+    for (const auto& [how, rule] : other_rules) all.push_back(variant(how, rule));
     for (const auto& [how, eps] : kOtherEps)
         for (Variant& one : one_by_one(how, with_eps(eps)))
             // The head's own is mistake 52; DeBERTa alone has a table, and 1e-7 is right there.
             if (one.stems.front() != "/mlm.transform" && (one.stems.front() != "/relative.table" || eps != 1e-7))
                 all.push_back(std::move(one));
     all.push_back(eps_of_its_own());
+    for (const auto& [how, eps] : kOtherEps)
+        if (eps != 1e-5) all.push_back(in_front(how, with_eps(eps)));  // right in every Transformer-XL there is
+    for (const auto& [how, rule] : other_rules) all.push_back(in_front(how, rule));
     return all;
 }
 
@@ -281,6 +322,7 @@ std::vector<Variant> root_mean_squares() {
     const Divisor divisor = {[](double variance, double eps, double) { return std::sqrt(variance + eps); }, true};
     std::vector<Variant> all = {variant("everywhere", divisor)};
     for (Variant& one : one_by_one("not everywhere", divisor)) all.push_back(std::move(one));
+    all.push_back(in_front("everywhere", divisor));
     return all;
 }
 
@@ -326,6 +368,7 @@ std::vector<Variant> parameters_of_their_own() {
         all.push_back(variant(std::string(how) + ", everywhere", with_parameters(parameters)));
     for (const auto& [how, parameters] : kinds)
         for (Variant& one : one_by_one(how, with_parameters(parameters))) all.push_back(std::move(one));
+    for (const auto& [how, parameters] : kinds) all.push_back(in_front(how, with_parameters(parameters)));
     return all;
 }
 
@@ -340,6 +383,22 @@ Mistake other_parameters() {
             .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
             .stems = {"attention", "output_before_conv", "output"},
             .variants = parameters_of_their_own()};
+}
+
+/// Mistake 127 too.
+Mistake over_other_axes() {
+    const auto over = [](const char* how, Over axes) { return variant(how, {{}, false, nullptr, axes}); };
+    return {.number = 127,
+            .name = "a norm's mean and variance are taken over all tokens too, or over tokens instead of channels",
+            .symptom = "a token's numbers change with its neighbours, with the length of the text and with the batch",
+            .betrays = "(y - bias) / weight has mean 0 and variance 1 as a whole, or per channel, but not per token",
+            .evidence = "",
+            .lesson = "12",
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
+            .stems = {"attention", "output_before_conv", "output"},
+            .variants = {over("over the tokens and channels of a sample", Over::sample),
+                         over("over everything, all samples too", Over::batch),
+                         over("over tokens, for each channel", Over::tokens)}};
 }
 
 }  // namespace norm_epsilon
@@ -449,5 +508,6 @@ std::vector<Mistake> norm_mistakes() {
 
 std::vector<Mistake> norm_without_mean_mistakes() { return {norm_epsilon::without_the_mean()}; }
 std::vector<Mistake> norm_parameter_mistakes() { return {norm_epsilon::other_parameters()}; }
+std::vector<Mistake> norm_axis_mistakes() { return {norm_epsilon::over_other_axes()}; }
 
 }  // namespace locus::conformance

@@ -275,7 +275,9 @@ double root_cut_to_integer(double terms, double width) {
 
 Mistake mistake() {
     return {.number = 26,
-            .name = "the sum of n terms is divided by sqrt(d), n d or an integer instead of sqrt(n d), or not at all",
+            .name =
+                "scores of n terms (1 outside DeBERTa) are divided by sqrt(d), n d, an integer or nothing, not by "
+                "sqrt(n d)",
             .symptom = "attention is too sharp, or too flat",
             .betrays = "scores are sqrt(n), sqrt(n d) or 1/sqrt(n d) times the right ones, everywhere",
             .evidence = "",

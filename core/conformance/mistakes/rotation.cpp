@@ -192,9 +192,9 @@ Mistake mistake() {
     };
     return {
         .number = 61,
-        .name = "the angles are not 10000^(-2t/d) with the width d of a head",
+        .name = "the angles are not 10000^(-2t/d), d the width of a head, or of the model in relative sinusoids",
         .symptom = "near positions look right, far ones drift",
-        .betrays = "the argument of q_rot / q per pair is m times another theta; pair 0 is right",
+        .betrays = "pair 0 is right, the angle of every other pair is m times another theta",
         .evidence = "",
         .lesson = "16",
         .families = {Family::roformer, Family::transformer_xl, Family::xlnet},

@@ -69,7 +69,7 @@ Mistake mistake() {
     const Formula bd = {"bd", {"bd_raw", "query_tokens"}, as_the_trick_leaves_it};
     const Formula probs = {"probs", {"scores", "query_tokens"}, softmax_of_everything};
     return {.number = 66,
-            .name = "the mask is not applied: hidden cells are used, with what the shift leaves in them",
+            .name = "the mask is not applied to bd, to probs or to both: hidden cells hold what the shift leaves there",
             .symptom = "the future leaks, with values that belong to another row",
             .betrays =
                 "bd is right where the mask shows something; probs of hidden keys are above 0. "

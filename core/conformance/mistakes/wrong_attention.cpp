@@ -76,12 +76,9 @@ Matrix<double> by_head(const RowVector<double>& row, Index heads) {
 // Who sees whom.
 
 Mask visible_pairs(const Replay& at, Index b, Index h) {
-    const Family family = at.family();
-    if (family == Family::deberta || family == Family::roformer) {
-        try {
-            return at.mask(b);
-        } catch (const NotEnough&) {  // no inputs: the reference's zeros say it
-        }
+    try {
+        return at.mask(b);
+    } catch (const NotEnough&) {  // no inputs: the reference's zeros say it
     }
     const auto probs = at.expected("probs");
     if (!probs) throw NotEnough{"the mask"};
@@ -92,7 +89,10 @@ Mask visible_pairs(const Replay& at, Index b, Index h) {
     return mask;
 }
 
+bool is_relative(const Replay& at) { return at.family() == Family::transformer_xl || at.family() == Family::xlnet; }
+
 Mask visible_keys(const Replay& at, Index b) {
+    if (is_relative(at)) throw NotEnough{"a mask of tokens"};
     const ModelInput& given = at.input();
     if (given.mask.empty()) return {};
     if (given.mask.rank() != 2) throw NotEnough{"a mask of tokens"};
@@ -112,11 +112,20 @@ const Tensor<double>& softmax_input(const Replay& at) {
     return at(talks ? "scores_mixed" : "scores");
 }
 
+/// Rows of a query stream that stand for no target are 0, whatever a softmax makes of them.
+void clear_unused_rows(const Replay& at, Index b, Matrix<double>& probs) {
+    if (!at.is_query_stream()) return;
+    const Tensor<double>& tokens = at("query_tokens");
+    for (Index p = 0; p < probs.rows(); ++p)
+        if (tokens.matrix()(b, p) < 0) probs.row(p).setZero();
+}
+
 Formula probs_by(HeadRule rule) {
-    return {"probs", {"scores", "scores_mixed"}, [rule](const Replay& at) {
+    return {"probs", {"scores", "scores_mixed", "query_tokens"}, [rule](const Replay& at) {
                 const Tensor<double>& scores = softmax_input(at);
                 return each_head(scores, scores.extent(2), scores.extent(3), [&](Index n, Index h, Index b) {
                     Matrix<double> probs = rule(at, Matrix<double>(scores.matrix(n)), b, h);
+                    clear_unused_rows(at, b, probs);
                     at.show("probs", n, probs);
                     return probs;
                 });

@@ -46,7 +46,10 @@ Matrix<double> by_head(const RowVector<double>& row, Index heads);
 
 /// 1 = visible, [Tq,Tk] of sample b and head h; empty where everything is.  Throws NotEnough where neither is known.
 Mask visible_pairs(const Replay& at, Index b, Index h);
-/// The mask that hides keys alone, [Tq,Tk]; empty where everything is visible.  Throws NotEnough for a mask of pairs.
+/// True in Transformer-XL and XLNet.
+bool is_relative(const Replay& at);
+/// The mask that hides keys alone, [Tq,Tk]; empty where everything is visible.  Throws NotEnough for a mask of
+/// pairs, and in Transformer-XL and XLNet.
 Mask visible_keys(const Replay& at, Index b);
 /// The same, as a function of a head too: every head has it.
 inline Mask visible_keys_alone(const Replay& at, Index b, Index) { return visible_keys(at, b); }

@@ -36,8 +36,8 @@ std::string place(const ShownStage& stage, const std::vector<Index>& index) {
 std::string both(double expected, double found) {
     char texts[2][40];
     for (const int digits : {6, 9, 17}) {
-        std::snprintf(texts[0], sizeof texts[0], "%.*g", digits, expected);
-        std::snprintf(texts[1], sizeof texts[1], "%.*g", digits, found);
+        std::snprintf(texts[0], sizeof texts[0], "%.*g", digits, expected + 0.0);  // -0 is 0
+        std::snprintf(texts[1], sizeof texts[1], "%.*g", digits, found + 0.0);
         if (std::string(texts[0]) != texts[1]) break;
     }
     return std::string("expected ") + texts[0] + ", found " + texts[1];

@@ -61,6 +61,38 @@ Array<Scalar> Toolbox<Scalar>::dense(const Array<Scalar>& x, const std::string& 
     return dense(x, matrix, injected().is(104, variant) ? Array<Scalar>() : weight(name + ".bias"));
 }
 
+namespace {
+
+/// 127: numbers first, first + step, ... of x with mean 0 and variance 1.
+template <class Scalar>
+void norm_numbers(Array<Scalar>& x, std::size_t first, std::size_t step, std::size_t count, double eps) {
+    Scalar mean = 0, variance = 0;
+    for (std::size_t n = 0; n < count; ++n) mean += x.values[first + n * step];
+    mean /= static_cast<Scalar>(count);
+    for (std::size_t n = 0; n < count; ++n)
+        variance += (x.values[first + n * step] - mean) * (x.values[first + n * step] - mean);
+    const Scalar root = std::sqrt(variance / static_cast<Scalar>(count) + static_cast<Scalar>(eps));
+    for (std::size_t n = 0; n < count; ++n) x.values[first + n * step] = (x.values[first + n * step] - mean) / root;
+}
+
+/// x [B,T,D], or a table [R,D], whose mean and variance are taken over the axes of this way of 127.
+template <class Scalar>
+void norm_over_other_axes(Array<Scalar>& x, double eps, const Injection& injected) {
+    const auto width = static_cast<std::size_t>(x.width()), all = x.values.size();
+    const std::size_t samples = x.shape.size() == 3   ? static_cast<std::size_t>(x.extent(0))
+                                : injected.is(127, 0) ? all / width
+                                                      : 1;
+    if (injected.is(127, 1)) return norm_numbers(x, 0, 1, all, eps);
+    for (std::size_t b = 0; b < samples; ++b) {
+        const std::size_t first = b * (all / samples);
+        if (injected.is(127, 0)) norm_numbers(x, first, 1, all / samples, eps);
+        for (std::size_t c = 0; c < width && injected.is(127, 2); ++c)
+            norm_numbers(x, first + c, width, all / samples / width, eps);
+    }
+}
+
+}  // namespace
+
 template <class Scalar>
 Array<Scalar> Toolbox<Scalar>::norm(Array<Scalar> x, const Array<Scalar>& scale, const Array<Scalar>& shift,
                                     std::optional<double> other_eps) const {
@@ -72,6 +104,7 @@ Array<Scalar> Toolbox<Scalar>::norm(Array<Scalar> x, const Array<Scalar>& scale,
     if (injected().is(40, 6)) eps = 1e-6;
     if (injected().is(40, 7)) eps = 2.5e-4;
     const Index width = x.width();
+    if (injected().is(127)) norm_over_other_axes(x, eps, injected());
     for (Index n = 0; n < x.runs(); ++n) {
         Scalar* run = x.run(n);
         Scalar mean = 0, variance = 0;
@@ -83,7 +116,7 @@ Array<Scalar> Toolbox<Scalar>::norm(Array<Scalar> x, const Array<Scalar>& scale,
                                                  : std::sqrt(variance + static_cast<Scalar>(eps));
         for (Index c = 0; c < width; ++c) {
             const auto at = static_cast<std::size_t>(c);
-            run[c] = (run[c] - mean) / root;
+            if (!injected().is(127)) run[c] = (run[c] - mean) / root;
             if (!scale.empty()) run[c] = run[c] * scale.values[at] + shift.values[at];
         }
     }

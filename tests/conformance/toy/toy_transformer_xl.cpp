@@ -294,13 +294,17 @@ Array<Scalar> ToyTransformerXl<Scalar>::layer(Index l, const std::string& at, co
     const std::string names = "layers." + std::to_string(l) + ".";
     const std::string first = names + "dec_attn.layer_norm", second = names + "pos_ff.layer_norm";
     const bool norm_first = config_.pre_lnorm != injected().is(43, 0);
-    const A own = norm_first ? tools_.norm(x, first) : x;
-    const A remembered = norm_first && !memory.empty() && !injected().is(70, 6) ? tools_.norm(memory, first) : memory;
+    // The norm in front of part 0, attention, or part 1, the feed-forward part.
+    const auto in_front = [&](const A& rows, int part) {
+        if (!norm_first || rows.empty() || injected().is(101, 6) || injected().is(101, 7 + part)) return rows;
+        const bool other = injected().is(123, 5) || injected().is(123, 6 + part);
+        return tools_.norm(rows, (part == 0) != other ? first : second);
+    };
+    const A own = in_front(x, 0), remembered = injected().is(70, 6) ? memory : in_front(memory, 0);
     const A both = injected().is(70, 5) && !memory.empty() ? after(own, remembered) : after(remembered, own);
     const A attention = tools_.merged(context(l, at, both, own, r, sees), x, x, {first, second}, true, norm_first);
     add(at + "attention", attention);
-    const A inner = norm_first ? tools_.norm(attention, second) : attention;
-    const A act = tools_.activated(tools_.dense(inner, names + "pos_ff.CoreNet.0", norm_first ? 9 : 1),
+    const A act = tools_.activated(tools_.dense(in_front(attention, 1), names + "pos_ff.CoreNet.0", norm_first ? 9 : 1),
                                    injected().is(99, 4)   ? Activation::gelu
                                    : injected().is(99, 5) ? Activation::gelu_tanh
                                                           : Activation::relu);

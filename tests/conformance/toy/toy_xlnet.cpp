@@ -80,7 +80,7 @@ std::vector<Index> targets_of(const IndexTensor& mapping, Index b, const Injecti
 
 XlnetPlan plan_of(const XlnetConfig& config, const ModelInput& input, Index memory, const Injection& injected) {
     const Index batch = input.batch(), length = input.length(), keys = memory + length;
-    const bool causal = config.direction == Direction::unidirectional;
+    const bool causal = config.direction == Direction::unidirectional || injected.is(95, 2);
     XlnetPlan plan;
     plan.content = plan.query = Visible({batch, length, keys});
     for (Index b = 0; b < batch; ++b) {
