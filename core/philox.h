@@ -29,6 +29,16 @@ constexpr TwoNumbers philox(TwoNumbers counter, std::uint32_t key) {
     return counter;
 }
 
+/// The same of several counters side by side: a round of each, then the next round.
+template <int count>
+constexpr void philox_together(TwoNumbers (&counters)[count], std::uint32_t key) {
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
+    for (int round = 0; round < kPhiloxRounds; ++round, key += kPhiloxWeyl)
+        for (TwoNumbers& counter : counters) counter = philox_round(counter, key);
+}
+
 /// The key of one part of what a seed drops: of one sample and head.
 constexpr std::uint32_t dropout_key(std::uint64_t seed, std::uint32_t part) {
     return philox({static_cast<std::uint32_t>(seed), part}, static_cast<std::uint32_t>(seed >> 32)).first;

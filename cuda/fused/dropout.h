@@ -5,10 +5,11 @@
 
 namespace locus::cuda {
 
-/// Two random numbers, for the probabilities of query i and keys j and j + 1; j is even.
-constexpr TwoNumbers dropout_numbers(std::uint32_t key, int i, int j) {
-    return philox({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(j)}, key);
+/// What philox makes two random numbers of, for the probabilities of query i and keys j and j + 1; j is even.
+constexpr TwoNumbers dropout_counter(int i, int j) {
+    return {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(j)};
 }
+constexpr TwoNumbers dropout_numbers(std::uint32_t key, int i, int j) { return philox(dropout_counter(i, j), key); }
 
 /// What dropout makes of the probability of query i and key j: 0, or 1 / (1 - share).
 constexpr float dropout_factor(std::uint32_t key, float share, int i, int j) {

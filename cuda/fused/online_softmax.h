@@ -76,11 +76,14 @@ template <int tile_keys, class Lane>
 constexpr void drop(Lane& r, std::uint32_t key, float share, int i, int j) {
     const std::uint32_t threshold = dropout_threshold(share);
     const float kept = 1 / (1 - share);
-    unrolled<tile_keys / 8>([&](auto n) {
-        unrolled<2>([&](auto side) {
-            const TwoNumbers random = dropout_numbers(key, i + 8 * side, j + 8 * n);
-            r.scores[n][2 * side] *= random.first < threshold ? 0.0f : kept;
-            r.scores[n][2 * side + 1] *= random.second < threshold ? 0.0f : kept;
+    unrolled<tile_keys / 16>([&](auto step) {
+        TwoNumbers random[4];
+        unrolled<4>([&](auto m) { random[m] = dropout_counter(i + 8 * (m % 2), j + 16 * step + 8 * (m / 2)); });
+        philox_together(random, key);
+        unrolled<4>([&](auto m) {
+            float* scores = &r.scores[2 * step + m / 2][m % 2 * 2];
+            scores[0] *= random[m].first < threshold ? 0.0f : kept;
+            scores[1] *= random[m].second < threshold ? 0.0f : kept;
         });
     });
 }

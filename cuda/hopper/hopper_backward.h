@@ -372,16 +372,29 @@ private:
         const auto& forward = side_.forward();
         const std::uint32_t key =
             dropout_key(forward.seed, static_cast<std::uint32_t>(sample_ * forward.heads + head_));
+        const std::uint32_t threshold = dropout_threshold(forward.dropout);
+        // Four draws side by side: of two tokens and two pairs, around keys of two tokens and both pairs' queries.
+        constexpr int kColumns = around_keys ? 1 : 2;
         block_.each([&](Lane& r) {
             r.kept = 0;
-            unrolled<8>([&](auto n) {
-                unrolled<2>([&](auto below) {
-                    const int outer = outer0_ + outer_of(r, below), inner = inner0 + 8 * n + 2 * r.pair();
-                    bool kept[2] = {};
-                    dropout_keeps<around_keys>(kept, key, forward.dropout, side_.query(outer, inner),
-                                               side_.key(outer, inner));
-                    unrolled<2>(
-                        [&](auto column) { r.kept |= std::uint32_t{kept[column]} << bit_of(n, below, column); });
+            unrolled<8 / kColumns>([&](auto step) {
+                TwoNumbers random[4];
+                unrolled<4>([&](auto m) {
+                    const int outer = outer0_ + outer_of(r, m % 2), inner = inner0 + 2 * r.pair();
+                    random[m] = around_keys ? dropout_counter(inner + 8 * step + m / 2, outer / 2 * 2)
+                                            : dropout_counter(outer, inner + 16 * step + 8 * (m / 2));
+                });
+                philox_together(random, key);
+                unrolled<4>([&](auto m) {
+                    const int odd = outer_of(r, m % 2) % 2;
+                    if constexpr (around_keys) {
+                        const bool keeps = (odd ? random[m].second : random[m].first) >= threshold;
+                        r.kept |= std::uint32_t{keeps} << bit_of(step, m % 2, m / 2);
+                    } else {
+                        const int first = bit_of(2 * step + m / 2, m % 2, 0);
+                        r.kept |= std::uint32_t{random[m].first >= threshold} << first |
+                                  std::uint32_t{random[m].second >= threshold} << (first + 1);
+                    }
                 });
             });
         });
