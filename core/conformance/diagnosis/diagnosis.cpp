@@ -161,6 +161,8 @@ const std::vector<Equivalent>& equivalents() {
          "where the rows of the layers have a variance that hides it, the head's eps and that of every norm look "
          "alike"},
         {57, 63, false, "dumps without the tables of angles", "with every token at position 0 nothing is rotated"},
+        {61, 91, false, "heads of 4 or 6 channels",
+         "of two or three pairs all angles are 1, whether 2t / d is divided as integers or pair 0 is used again"},
         {66, 72, false, "inputs in which perm_mask alone hides something",
          "where it is not applied nothing is hidden, as where hidden cells are used"},
         {67, 105, false, "masks that show one distance alone",

@@ -343,7 +343,8 @@ std::vector<Other> Parts::other_weights() const {
     std::set<std::string> parts;
     for (const std::string& name : read) parts.insert(part_of(name));
     add_layers(read, all);
-    add_change("it is made with weights that were rounded to F16", {.rounded = stored<Eigen::half>}, all);
+    add_change("it is made with weights that were rounded to F16, or to TF32, which keeps as many digits",
+               {.rounded = stored<Eigen::half>}, all);
     add_change("it is made with weights that were rounded to BF16", {.rounded = stored<Eigen::bfloat16>}, all);
     for (const std::string& part : parts) add_weights(part, read, all);
     return all;

@@ -214,10 +214,19 @@ std::vector<OpenHypothesis> ways_of(Family family) {
     return ways;
 }
 
+/// The best, or one of the same numbers where the best is a mistake that is said last.
+const Pass& usual_one(const Passes& passes, const std::vector<Pass>& all) {
+    if (!mistake_of(all.front().mistake).is_rare) return all.front();
+    const auto usual = std::find_if(all.begin(), all.end(), [&](const Pass& each) {
+        return each.ratio <= 1 && !mistake_of(each.mistake).is_rare && passes.same(each, all.front());
+    });
+    return usual == all.end() ? all.front() : *usual;
+}
+
 /// The one that gives every reported stage, if all that give other numbers are far away.  `all`: best first.
 std::optional<WholePass> found_among(const Passes& passes, const std::vector<Pass>& all) {
     if (all.empty() || all.front().ratio > 1) return std::nullopt;
-    const Pass& best = all.front();
+    const Pass& best = usual_one(passes, all);
     WholePass found;
     found.named = best.explanation;
     found.complete = std::all_of(best.predicted.begin(), best.predicted.end(), [](const auto& each) { return !!each; });

@@ -63,6 +63,14 @@ inline Index positions_of(const Replay& at) {
     return sin && sin->rank() == 2 ? sin->extent(0) : at.input().length();
 }
 
+/// Channels of a head: by the configuration, else by the reference's angles.
+inline Index head_width(const Replay& at) {
+    if (at.has_model()) return at.roformer().head_width();
+    const auto sin = at.expected("/rotary.sin");
+    if (!sin || sin->rank() != 2 || sin->extent(1) == 0) throw NotEnough{"a model folder or rotary.sin"};
+    return 2 * sin->extent(1);
+}
+
 /// rotary.sin and rotary.cos by other angles per position [d/2].
 template <class Theta>
 std::vector<Formula> angles_by(Theta theta) {

@@ -190,6 +190,8 @@ Tensor<double> fitted_projection(const Replay& at, const char* stem) {
     if (rows.extent(0) != heads->extent(1)) throw NotEnough{"as many rows as the table has"};
     const Matrix<double> table = rows.matrix(), found = columns_of(*heads);
     if (!found.allFinite()) throw NotEnough{"finite numbers"};
+    const double spread = (found.rowwise() - found.colwise().mean().eval()).cwiseAbs().maxCoeff();
+    if (spread <= 1e-6 * found.cwiseAbs().maxCoeff()) throw NotEnough{"rows that are not all the same"};
     Matrix<double> terms(table.rows(), table.cols() + 1);
     terms.leftCols(table.cols()) = table;
     terms.rightCols(1).setOnes();

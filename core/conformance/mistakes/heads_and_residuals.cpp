@@ -62,9 +62,24 @@ Formula joined_the_same_way() {
             }};
 }
 
+/// The context's heads joined as [d,H], as the rows were cut.
+Formula joined_channels_first() {
+    return {"context", {"probs", "v"}, [](const Replay& at) {
+                const Tensor<double> right = at.right("context");
+                const Index heads = at("v").extent(1), width = right.extent(2) / heads;
+                Tensor<double> joined(right.shape());
+                for (Index h = 0; h < heads; ++h)
+                    for (Index c = 0; c < width; ++c)
+                        joined.rows().col(c * heads + h) = right.rows().col(h * width + c);
+                return joined;
+            }};
+}
+
 Mistake mistake() {
     std::vector<Formula> there_and_back = of_words(Cut::without_transpose);
     there_and_back.push_back(joined_the_same_way());
+    std::vector<Formula> channels_first = of_both(Cut::channels_first);
+    channels_first.push_back(joined_channels_first());
     return {.number = 121,
             .name = "rows are cut into heads as [H,T,d] without a transpose, or as [d,H]",
             .symptom = "plausible sizes, nonsense out; right for a single head",
@@ -82,6 +97,7 @@ Mistake mistake() {
                  {"q_r", "k_r", "r_k"}},
                 {"queries, keys and values as [d,H]", of_words(Cut::channels_first), {"q", "k", "v"}},
                 {"those of positions too, as [d,H]", of_both(Cut::channels_first)},
+                {"those of positions too, as [d,H], and the context joined so", channels_first},
                 {"those of positions alone, as [d,H]", of_positions(Cut::channels_first), {"q_r", "k_r", "r_k"}}}};
 }
 

@@ -159,6 +159,31 @@ Tensor<double> convolved_backwards(const Replay& at) {
     return convolved_with(at("/embeddings.output"), layer);
 }
 
+/// By the numbers of a kernel [out,in,taps] in another layout: number(o, i, t) of the file's is taken for (o, i, t).
+template <class Number>
+Tensor<double> convolved_by_other_layout(const Replay& at, Number number) {
+    need_convolution(at);
+    Convolution<double> layer = at.deberta().convolution();
+    const Index taps = layer.kernel, width = layer.weight.rows();
+    if (layer.groups != 1 || layer.weight.cols() != width * taps) throw NotEnough{"a convolution without groups"};
+    const Matrix<double> file = layer.weight;
+    for (Index o = 0; o < width; ++o)
+        for (Index i = 0; i < width; ++i)
+            for (Index t = 0; t < taps; ++t) layer.weight(o, i * taps + t) = file.data()[number(o, i, t, width, taps)];
+    return convolved_with(at("/embeddings.output"), layer);
+}
+
+Tensor<double> convolved_transposed(const Replay& at) {
+    return convolved_by_other_layout(
+        at, [](Index o, Index i, Index t, Index width, Index taps) { return (i * width + o) * taps + t; });
+}
+
+/// As Keras and TensorFlow store kernels, [taps,in,out].
+Tensor<double> convolved_taps_first(const Replay& at) {
+    return convolved_by_other_layout(
+        at, [](Index o, Index i, Index t, Index width, Index) { return (t * width + i) * width + o; });
+}
+
 /// The last tap reads the token itself: rows of zeros in front of the text, and as many fewer behind it.
 Tensor<double> convolved_causally(const Replay& at) {
     need_convolution(at);
@@ -227,6 +252,9 @@ Mistake mistake() {
                    }}}},
                 {"the taps of its kernel stand in the other order",
                  {{"conv", {"/embeddings.output"}, convolved_backwards}}},
+                {"a kernel whose outputs and inputs are exchanged",
+                 {{"conv", {"/embeddings.output"}, convolved_transposed}}},
+                {"a kernel read as [taps,in,out]", {{"conv", {"/embeddings.output"}, convolved_taps_first}}},
                 {"causal: it reads the token and those before", {{"conv", {"/embeddings.output"}, convolved_causally}}},
                 {"not normed after it joined", {not_normed()}},
                 {"the output of layer 0 is not added to it", {without_residual()}}}};

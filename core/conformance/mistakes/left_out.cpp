@@ -230,6 +230,12 @@ std::int64_t type_beside(const ModelInput& input, Index n, Index places) {
     return type_of(input, std::clamp(n + places, first, first + input.length() - 1));
 }
 
+/// Arguments in another order: 1 for tokens, 0 for padding.
+std::int64_t mask_as_type(const ModelInput& input, Index n) {
+    if (input.mask.rank() == 3) throw NotEnough{"a mask of tokens"};
+    return input.mask.empty() ? 1 : input.mask[n];
+}
+
 Mistake mistake() {
     return {
         .number = 115,
@@ -249,7 +255,8 @@ Mistake mistake() {
                      {"types change one token too early",
                       {of_types([](const ModelInput& input, Index n) { return type_beside(input, n, 1); })}},
                      {"types change one token too late",
-                      {of_types([](const ModelInput& input, Index n) { return type_beside(input, n, -1); })}}}};
+                      {of_types([](const ModelInput& input, Index n) { return type_beside(input, n, -1); })}},
+                     {"the mask stands for the types", {of_types(mask_as_type)}}}};
 }
 
 }  // namespace other_token_types

@@ -11,6 +11,11 @@ namespace locus::conformance {
 
 namespace log_buckets_missing {  // mistake 84
 
+Tensor<double> clipped_index(const Replay& at) {
+    const RelativeRule rule = log_rule(at);
+    return rule.matrix([&](Index offset) { return rule.inside(offset + rule.span); });
+}
+
 Mistake mistake() {
     return {
         .number = 84,
@@ -20,10 +25,10 @@ Mistake mistake() {
         .evidence = "deberta.cpp b83bebe",
         .lesson = "06",
         .families = {Family::deberta},
-        .stems = {"/relative.index", "p2c"},
-        .variants = {{"clamped to the table", {log_index_by([](const RelativeRule& rule, Index offset) {
-                          return rule.inside(offset + rule.span);
-                      })}},
+        .stems = {"/relative.index", "c2p", "p2c"},
+        .variants = {{"clamped to the table", {{"/relative.index", {}, clipped_index}}},
+                     {"in c2p alone", {c2p_by(clipped_index)}},
+                     {"in p2c alone", {p2c_by(clipped_index)}},
                      {"clamped to -b ... b - 1 before p2c negates it",
                       negated_for_p2c([](const RelativeRule& rule,
                                          Index offset) { return std::clamp<Index>(offset, -rule.span, rule.span - 1); },

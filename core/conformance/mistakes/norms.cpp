@@ -460,6 +460,10 @@ Mistake mistake() {
                             }}}},
                          {"applied twice",
                           {{"/relative.table", {}, [](const Replay& at) { return as_stage(normed(at, raw(at), 2)); }}}},
+                         {"missing where the layers read the table", table_of_the_layer([](const Replay& at) {
+                              if (!has_norm(at)) throw NotEnough{"a norm on the relative table"};
+                              return raw(at);
+                          })},
                          {"applied a second time in every layer", table_of_the_layer([](const Replay& at) {
                               return normed(at, at("/relative.table").matrix(), 1);
                           })},
@@ -480,9 +484,19 @@ Tensor<double> unmasked(const Replay& at, bool before_the_norm) {
         sum, layer_norm<double>(sum.rows(), weights.norm("embeddings.LayerNorm"), weights.config().layer_norm_eps));
 }
 
+/// Times 1 - mask: what is hidden stays, and the text is 0.
+Tensor<double> with_the_text_hidden(const Replay& at) {
+    const IndexTensor& mask = at.input().mask;
+    Tensor<double> values = unmasked(at, false);
+    if (mask.rank() != 2 || mask.size() != values.rows().rows()) throw NotEnough{"a mask of tokens"};
+    for (Index n = 0; n < mask.size(); ++n)
+        if (mask[n] != 0) values.rows().row(n).setZero();
+    return values;
+}
+
 Mistake mistake() {
     return {.number = 42,
-            .name = "the embeddings are not multiplied by the mask after their norm",
+            .name = "the embeddings are not multiplied by the mask after their norm, or by its opposite",
             .symptom = "padding is not 0; a convolution carries it into the last real token",
             .betrays = "embeddings.output of hidden tokens is not 0; visible rows are right",
             .evidence = "",
@@ -493,7 +507,8 @@ Mistake mistake() {
                 {"not at all",
                  {{"/embeddings.output", {"/embeddings.word"}, [](const Replay& at) { return unmasked(at, false); }}}},
                 {"before the norm, so that hidden tokens hold its bias",
-                 {{"/embeddings.output", {"/embeddings.word"}, [](const Replay& at) { return unmasked(at, true); }}}}}};
+                 {{"/embeddings.output", {"/embeddings.word"}, [](const Replay& at) { return unmasked(at, true); }}}},
+                {"by 1 - mask", {{"/embeddings.output", {"/embeddings.word"}, with_the_text_hidden}}}}};
 }
 
 }  // namespace mask_after_the_embeddings

@@ -16,6 +16,11 @@ Make rows_further_on(Index rows) {
         [rows](const RelativeRule& rule, Index offset) { return rule.inside(rule.bucket(offset) + rule.span + rows); });
 }
 
+/// The same without a centre of its own: the right row, then so many further on.
+Make rows_after_the_clamp(Index rows) {
+    return rows_by([rows](const RelativeRule& rule, Index offset) { return rule.inside(rule.row(offset) + rows); });
+}
+
 RowOf bucket_plus(Index rows) {
     return [rows](const RelativeRule& rule, Index offset) { return rule.bucket(offset) + rows; };
 }
@@ -45,7 +50,11 @@ Mistake mistake() {
                 {"centre at k - 1 in c2p alone", {c2p_by(rows_further_on(-1))}},
                 {"centre at k + 1 in c2p alone", {c2p_by(rows_further_on(1))}},
                 {"centre at k - 1 in p2c alone", {p2c_by(rows_further_on(-1))}},
-                {"centre at k + 1 in p2c alone", {p2c_by(rows_further_on(1))}}}};
+                {"centre at k + 1 in p2c alone", {p2c_by(rows_further_on(1))}},
+                {"one row less after the clamp in c2p alone", {c2p_by(rows_after_the_clamp(-1))}},
+                {"one row more after the clamp in c2p alone", {c2p_by(rows_after_the_clamp(1))}},
+                {"one row less after the clamp in p2c alone", {p2c_by(rows_after_the_clamp(-1))}},
+                {"one row more after the clamp in p2c alone", {p2c_by(rows_after_the_clamp(1))}}}};
 }
 
 }  // namespace centre_off_by_one

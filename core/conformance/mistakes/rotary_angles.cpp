@@ -14,14 +14,6 @@ namespace locus::conformance {
 
 namespace {
 
-/// Channels of a head: by the configuration, else by the reference's angles.
-Index head_width(const Replay& at) {
-    if (at.has_model()) return at.roformer().head_width();
-    const auto sin = at.expected("/rotary.sin");
-    if (!sin || sin->rank() != 2 || sin->extent(1) == 0) throw NotEnough{"a model folder or rotary.sin"};
-    return 2 * sin->extent(1);
-}
-
 std::vector<double> right_angles(const Replay& at) { return inverse_frequencies(head_width(at)); }
 
 }  // namespace

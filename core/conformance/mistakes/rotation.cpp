@@ -190,6 +190,14 @@ Mistake mistake() {
         for (double& angle : theta) angle *= angle;
         return theta;
     };
+    const auto divided_as_integers = [](Index width) {  // -2 t / d is 0 in integers
+        return std::vector<double>(static_cast<std::size_t>(width / 2), 1.0);
+    };
+    const auto each_twice = [](Index width) {
+        std::vector<double> theta = inverse_frequencies(width);
+        for (std::size_t t = 1; t < theta.size(); t += 2) theta[t] = theta[t - 1];
+        return theta;
+    };
     return {
         .number = 61,
         .name = "the angles are not 10000^(-2t/d), d the width of a head, or of the model in relative sinusoids",
@@ -224,7 +232,13 @@ Mistake mistake() {
             {"relative sinusoids: 10000^(-t/D), without the 2", relative_rows_with(without_the_2)},
             {"10000^(2t/d), without the minus",
              angles_by([not_inverted](const Replay& at) { return not_inverted(at.roformer().head_width()); })},
-            {"relative sinusoids: 10000^(2t/D), without the minus", relative_rows_with(not_inverted)}}};
+            {"relative sinusoids: 10000^(2t/D), without the minus", relative_rows_with(not_inverted)},
+            {"2t/d divided as integers: every theta is 1",
+             angles_by([=](const Replay& at) { return divided_as_integers(head_width(at)); })},
+            {"relative sinusoids: 2t/D divided as integers", relative_rows_with(divided_as_integers)},
+            {"every second theta is the one before",
+             angles_by([=](const Replay& at) { return each_twice(head_width(at)); })},
+            {"relative sinusoids: every second theta is the one before", relative_rows_with(each_twice)}}};
 }
 
 }  // namespace other_frequencies
@@ -235,6 +249,13 @@ Formula other_values() {
     return {"v_rot", {"v", "/rotary.sin", "/rotary.cos"}, [](const Replay& at) {
                 if (at.roformer().rotary_value) return at("v");
                 return rotated(at("v"), at("/rotary.sin"), at("/rotary.cos"), RotaryLayout::interleaved);
+            }};
+}
+
+Formula rotated_as_made() {
+    return {"v", {"x", "/rotary.sin", "/rotary.cos"}, [](const Replay& at) {
+                if (at.roformer().rotary_value) throw NotEnough{"values that are not rotated"};
+                return rotated(at.right("v"), at("/rotary.sin"), at("/rotary.cos"), RotaryLayout::interleaved);
             }};
 }
 
@@ -271,9 +292,10 @@ Mistake mistake() {
         .evidence = "",
         .lesson = "16",
         .families = {Family::roformer},
-        .stems = {"v_rot", "q_rot", "k_rot", "context"},
+        .stems = {"v_rot", "q_rot", "k_rot", "context", "v"},
         .variants = {
             {"values are rotated too (or not, where rotary_value is set)", {other_values(), context_of_v_rot()}},
+            {"values are rotated where they are made", {rotated_as_made()}, {"v"}},
             {"rotated before the heads are split", {across_heads("q_rot", "q"), across_heads("k_rot", "k")}},
             {"rotated before the projection", {before_projection("q_rot", "query"), before_projection("k_rot", "key")}},
             {"rotated before the projection, head by head",

@@ -83,6 +83,26 @@ Formula first_of_q_second_of_k(const char* stem) {
             }};
 }
 
+/// x cos + (-x_1, -x_3, ..., x_0, x_2, ...) sin, the partners one half after the other and not in turn.
+Tensor<double> partners_in_halves(const Tensor<double>& x, const Tensor<double>& sin, const Tensor<double>& cos) {
+    const Index width = x.extent(3), pairs = width / 2;
+    if (pairs < 2) throw NotEnough{"two pairs of channels"};
+    Tensor<double> partners(x.shape());
+    for (Index n = 0; n < x.rows().rows(); ++n)
+        for (Index t = 0; t < pairs; ++t) {
+            partners.rows()(n, t) = -x.rows()(n, 2 * t + 1);
+            partners.rows()(n, pairs + t) = x.rows()(n, 2 * t);
+        }
+    // cos and sin of a pair stand beside both of its channels.
+    const auto scaled = [&](Tensor<double> rows, const Tensor<double>& factors) {
+        return by_pairs(std::move(rows), factors, factors, [](double& a, double& b, double factor, double) {
+            a *= factor;
+            b *= factor;
+        });
+    };
+    return sum_of(scaled(x, cos), scaled(std::move(partners), sin));
+}
+
 Mistake mistake() {
     const auto in_place = [](double& a, double& b, double sin, double cos) {
         a = a * cos - b * sin;
@@ -126,7 +146,9 @@ Mistake mistake() {
                           {first_of_q_second_of_k("q_rot"), first_of_q_second_of_k("k_rot")}},
                          {"both signs are minus", way(both_minus)},
                          {"the part with sines is missing", way(cosines_alone)},
-                         {"the part with cosines is missing", way(sines_alone)}}};
+                         {"the part with cosines is missing", way(sines_alone)},
+                         {"-x_odd and x_even stand one after the other where they should alternate",
+                          rotations_of_all(partners_in_halves)}}};
 }
 
 }  // namespace no_rotation_of_the_pair

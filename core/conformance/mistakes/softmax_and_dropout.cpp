@@ -15,7 +15,7 @@ namespace locus::conformance {
 
 namespace softmax_over_another_axis {  // mistake 36
 
-enum class Over { queries, heads, samples };
+enum class Over { queries, heads, samples, pairs, heads_and_pairs };
 enum class EmptyLine { zero, uniform, nan };
 
 /// Where a line of an axis begins and how far its cells lie apart, in a tensor [B,H,Tq,Tk].
@@ -27,6 +27,8 @@ Axis axis_of(const Tensor<double>& scores, Over over) {
     const Index keys = scores.extent(3), queries = scores.extent(2), heads = scores.extent(1);
     if (over == Over::queries) return {queries, keys};
     if (over == Over::heads) return {heads, queries * keys};
+    if (over == Over::pairs) return {queries * keys, 1};
+    if (over == Over::heads_and_pairs) return {heads * queries * keys, 1};
     return {scores.extent(0), heads * queries * keys};
 }
 
@@ -88,6 +90,12 @@ std::vector<Variant> softmax_over_another_axis() {
                                  return normalised(at, over, empty);
                              }}}});
         }
+    // What softmax means where it flattens what follows its axis, and in code that names no axis.
+    for (const Over over : {Over::pairs, Over::heads_and_pairs})
+        all.push_back({over == Over::pairs ? "over queries and keys together" : "over heads, queries and keys together",
+                       {{"probs", {"scores", "scores_mixed"}, [over](const Replay& at) {
+                             return normalised(at, over, EmptyLine::zero);
+                         }}}});
     return all;
 }
 
@@ -95,7 +103,7 @@ Mistake mistake() {
     return {.number = 36,
             .name = "the softmax runs over another axis than the keys",
             .symptom = "columns sum to 1, rows do not",
-            .betrays = "the sum over j is not 1, the sum over i (or heads, or samples) is",
+            .betrays = "the sum over j is not 1, the sum over i (or heads, samples, or all pairs) is",
             .evidence = "",
             .lesson = "02",
             .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},

@@ -217,7 +217,8 @@ Tensor<double> targets_of_first_sample(const Replay& at) {
     return tokens;
 }
 
-/// The same layer with the content stream's rows as residual.
+/// The same layer with the content stream's rows as residual; zeros for a target that is not used, which target_mapping
+/// makes of whatever it selects from.
 Tensor<double> residual_of_content(const Replay& at) {
     mapping_of(at);
     const Tensor<double>&tokens = at("query_tokens"), &h = at("x"), &context = at("context");
@@ -226,6 +227,8 @@ Tensor<double> residual_of_content(const Replay& at) {
         for (Index p = 0; p < residual.extent(1); ++p)
             if (const auto token = static_cast<Index>(tokens.matrix()(b, p)); token >= 0)
                 residual.matrix(b).row(p) = h.matrix(b).row(token);
+            else
+                residual.matrix(b).row(p).setZero();
     return at
         .with({{"x_q", {}, [&](const Replay&) { return residual; }},
                {"context", {}, [&](const Replay&) { return context; }}})
@@ -247,6 +250,7 @@ Tensor<double> logits_of_content(const Replay& at) {
     LanguageHead head = xlnet_head(at);
     const Tensor<double>& h = at("/layer." + std::to_string(at.xlnet().n_layer - 1) + ".output");
     const Index targets = mapping.extent(1), length = mapping.extent(2);
+    head.rows.setZero();
     for (Index n = 0; n < head.rows.rows(); ++n)
         for (Index t = 0; t < length; ++t)
             if (mapping[n * length + t] != 0) head.rows.row(n) = h.matrix(n / targets).row(t);

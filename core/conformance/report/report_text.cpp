@@ -184,7 +184,10 @@ bool is_of_the_head(const std::string& name) {
            stem.starts_with("/rtd.");
 }
 
+/// Not where XLNet's query stream, of which the logits are made, was not reported.
 bool encoder_is_right(const Comparison& comparison) {
+    for (const std::string& name : comparison.missing)
+        if (name.ends_with(".g.output")) return false;
     bool any = false;
     for (const StageVerdict& stage : comparison.stages) {
         if (scope_and_stem(stage.name).second != "output") continue;

@@ -198,7 +198,7 @@ Array<Scalar> Toolbox<Scalar>::split(const Array<Scalar>& x, Index heads, bool o
         y.values = x.values;
         return y;
     }
-    if (of_positions ? is_one_of({5, 6}) : is_one_of({4, 5})) {
+    if (of_positions ? is_one_of({5, 6, 7}) : is_one_of({4, 5, 7})) {
         for (Index n = 0; n < x.runs(); ++n)
             for (Index c = 0; c < x.width(); ++c) y(n / length, c % heads, n % length, c / heads) = x.run(n)[c];
         return y;
@@ -222,7 +222,7 @@ Array<Scalar> Toolbox<Scalar>::join(const Array<Scalar>& x) const {
         for (Index t = 0; t < length; ++t)
             for (Index h = 0; h < heads; ++h)
                 for (Index c = 0; c < width; ++c)
-                    y(b, t, injected().is(25) ? c * heads + h : h * width + c) = x(b, h, t, c);
+                    y(b, t, injected().is(25) || injected().is(121, 7) ? c * heads + h : h * width + c) = x(b, h, t, c);
     return y;
 }
 
@@ -310,10 +310,22 @@ template <class Scalar>
 Array<Scalar> Toolbox<Scalar>::softmax(const Array<Scalar>& scores, const Visible& visible) const {
     Array<Scalar> probs = scores;
     const Index heads = scores.extent(1), queries = scores.extent(2), keys = scores.extent(3);
+    if (injected().is(36, 2)) {  // over everything of a sample
+        const Index pairs = queries * keys;
+        for (Index b = 0; b < scores.extent(0); ++b) {
+            std::vector<char> sees;
+            for (Index h = 0; h < heads && !visible.empty(); ++h)
+                sees.insert(sees.end(), visible.run(b * queries), visible.run(b * queries) + pairs);
+            softmax_run(probs.run(b * heads * queries), visible.empty() ? nullptr : sees.data(), heads * pairs, 1, 1);
+        }
+        return probs;
+    }
     for (Index at = 0; at < scores.extent(0) * heads; ++at) {
         Scalar* const matrix = probs.run(at * queries);
         const char* const sees = visible.empty() ? nullptr : visible.run(at / heads * queries);
-        if (injected().is(36))  // over queries
+        if (injected().is(36, 1))  // over all pairs of a head
+            softmax_run(matrix, sees, queries * keys, 1, 1);
+        else if (injected().is(36))  // over queries
             for (Index j = 0; j < keys; ++j) softmax_run(matrix + j, sees ? sees + j : nullptr, queries, keys, keys);
         else
             for (Index i = 0; i < queries; ++i)
@@ -421,6 +433,7 @@ void masked_word_head(const Toolbox<Scalar>& tools, const WordHead<Scalar>& head
 
 /// 115: types that are not the token's own.
 Index type_row(const ModelInput& input, Index n, Index types, const Injection& injected) {
+    if (injected.is(115, 4) && input.mask.rank() != 3) return input.mask.empty() ? 1 : input.mask[n];
     if (input.token_types.empty()) return injected.is(115, 1) ? types - 1 : 0;
     const Index first = n / input.length() * input.length(), last = first + input.length() - 1;
     if (injected.is(115, 0)) return 0;

@@ -52,7 +52,7 @@ Index t5_row(Index x, const DebertaConfig& config, bool both_sides) {
 Index counted(Index i, Index j, const DebertaConfig& config, const ToyOptions& options) {
     const Injection& injected = options.injected;
     const Index x = injected.is(12) ? std::abs(i - j) : injected.is(5, 0) ? j - i : i - j;
-    const bool buckets = config.position_buckets > 0 && !injected.is(84);
+    const bool buckets = config.position_buckets > 0 && (!injected.is(84) || injected.is(84, 2) || injected.is(84, 3));
     return buckets ? log_bucket(x, config, options) : x;
 }
 
@@ -113,6 +113,8 @@ RelativeRows relative_rows(const DebertaConfig& config, Index length, const ToyO
             const Index k = config.span();
             rows.c2p(i, j) = row_of_a_term(injected.is(4) ? mirrored : right, k, true, injected);
             rows.p2c(i, j) = row_of_a_term(injected.is(1) || injected.is(3) ? mirrored : right, k, false, injected);
+            if (injected.is(84, 2)) rows.c2p(i, j) = std::clamp<Index>(i - j + k, 0, 2 * k - 1);
+            if (injected.is(84, 3)) rows.p2c(i, j) = std::clamp<Index>(i - j + k, 0, 2 * k - 1);
             if (negates) rows.p2c(i, j) = negated_row(i, j, config, options);
             rows.shown(i, j) = injected.is(4, 1) ? mirrored : right;
         }
@@ -159,6 +161,8 @@ Array<Scalar> ToyDeberta<Scalar>::embeddings(const ModelInput& input) {
         sum = tools_.norm(sum,
                           injected().is(123, 4) && config_.norm_rel_ebd ? "encoder.LayerNorm" : "embeddings.LayerNorm");
     if (injected().is(107, 1)) sum = times(std::move(sum), std::sqrt(static_cast<double>(sum.width())));
+    for (Index n = 0; n < sum.runs() && injected().is(42, 1) && !token_mask_.empty(); ++n)  // times 1 - mask
+        for (Index c = 0; c < sum.width(); ++c) sum.run(n)[c] *= 1 - token_mask_.values[static_cast<std::size_t>(n)];
     if (!injected().is(42)) sum = masked(std::move(sum));
     if (injected().is(37, 3)) sum = dropped(std::move(sum));
     if (injected().is(37, 6)) sum = times(std::move(sum), 0.9);
@@ -216,7 +220,12 @@ Array<Scalar> ToyDeberta<Scalar>::convolution(const A& x) const {
                 const Index t = n % length + tap - (injected().is(44, 4) ? taps - 1 : taps / 2);
                 if (t < 0 || t >= length) continue;
                 const Scalar* row = x.run(n / length * length + t) + o / per_group * inputs;
-                sum += tools_.dot(row, &kernel(o, 0, injected().is(44, 3) ? taps - 1 - tap : tap), inputs, 1, taps);
+                if (injected().is(44, 7))  // outputs and inputs exchanged
+                    sum += tools_.dot(row, &kernel(0, o, tap), inputs, 1, inputs * taps);
+                else if (injected().is(44, 8))  // the file's numbers as [taps,in,out]
+                    sum += tools_.dot(row, kernel.values.data() + tap * inputs * inputs + o, inputs, 1, inputs);
+                else
+                    sum += tools_.dot(row, &kernel(o, 0, injected().is(44, 3) ? taps - 1 - tap : tap), inputs, 1, taps);
             }
             y.run(n)[o] = sum;
         }

@@ -103,7 +103,9 @@ Array<Scalar> ToyDeberta<Scalar>::position_heads(Index l, bool query) const {
     if (config_.version == 1) name = self + (query ? "pos_q_proj" : "pos_proj");
     if (config_.share_att_key) name = self + (query ? "query_proj" : "key_proj");
     A rows({1, table_.extent(0), table_.width()});
-    rows.values = injected().is(41, 2) ? tools_.norm(table_, "encoder.LayerNorm").values : table_.values;
+    rows.values = injected().is(41, 2)   ? tools_.norm(table_, "encoder.LayerNorm").values
+                  : injected().is(41, 4) ? tools_.weight("encoder.rel_embeddings.weight").values
+                                         : table_.values;
     A matrix = tools_.weight(name + ".weight");
     if (injected().is(24, 0))  // a projection that was never loaded
         for (std::size_t n = 0; n < matrix.values.size(); ++n)

@@ -19,6 +19,7 @@ struct AngleRule {
     double amplitude = 1;             // sines and cosines times this
     Index later = 0;                  // pair t has the angle of t and this
     bool backwards = false;           // the slowest pair first
+    Index sharers = 1;                // so many pairs have the angle of the first of them
     std::array<bool, 4> rounds = {};  // frequencies, positions, angles, sines and cosines in half precision,
     bool brain = false;               // which is bfloat16
 };
@@ -39,7 +40,8 @@ Array<Scalar> angles(Index length, Index pairs, double power, Index width, doubl
     };
     for (Index m = 0; m < length; ++m)
         for (Index t = 0; t < pairs; ++t) {
-            const Index counted = (rule.backwards ? pairs - 1 - t : t) % rule.pairs + rule.later;
+            const Index own = t / rule.sharers * rule.sharers;
+            const Index counted = (rule.backwards ? pairs - 1 - own : own) % rule.pairs + rule.later;
             const double frequency =
                 kept(0, std::pow(rule.base, -power * double(counted) / static_cast<double>(width)));
             const double slower = m < rule.longer ? 1 : 1 + rule.long_factor * double(t);
@@ -100,7 +102,11 @@ void ToyRoformer<Scalar>::read_angles(Index length) {
     const bool own = table.empty() || injected().is(61) || other;
     if (own) {
         const Index width = injected().is(61, 0) ? config_.hidden_size : injected().is(61, 7) ? d / 2 - 1 : d;
-        const double power = injected().is(61, 1) ? 4 : injected().is(61, 4) || injected().is(61, 7) ? 1 : 2;
+        const double power = injected().is(61, 1)                           ? 4
+                             : injected().is(61, 4) || injected().is(61, 7) ? 1
+                             : injected().is(61, 11)                        ? 0
+                                                                            : 2;
+        rule.sharers = injected().is(61, 12) ? 2 : 1;
         if (injected().is(61, 9)) rule.base = 1 / rule.base;
         rule.later = injected().is(61, 6) ? 1 : 0;
         rule.backwards = injected().is(61, 8);
@@ -238,8 +244,18 @@ Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
     A v = part(kv || injected().is(103, 3) ? "key" : "value", 3);
     add(at + "q", q);
     add(at + "k", k);
+    if (injected().is(62, 5)) v = rotated(v, sine_, cosine_, Pairs::neighbours);
     add(at + "v", v);
     A q_rot = turned_heads(q, in, self + "query", false), k_rot = turned_heads(k, in, self + "key", true);
+    if (injected().is(117, 7)) {  // partners one half after the other
+        for (const auto& [from, to] : {std::pair<const A*, A*>{&q, &q_rot}, {&k, &k_rot}})
+            for (Index n = 0; n < to->runs(); ++n)
+                for (Index c = 0; c < to->width(); ++c) {
+                    const Index m = n % to->extent(2), pairs = to->width() / 2;
+                    const Scalar partner = c < pairs ? -from->run(n)[2 * c + 1] : from->run(n)[2 * (c - pairs)];
+                    to->run(n)[c] = from->run(n)[c] * cosine_(m, c / 2) + partner * sine_(m, c / 2);
+                }
+    }
     if (injected().is(117, 3)) {  // both hold first channels of queries, second ones of keys
         for (Index n = 0; n < q_rot.runs(); ++n)
             for (Index c = 0; c < q_rot.width(); c += 2) {

@@ -11,7 +11,8 @@ namespace {
 /// Radians per distance of pair t of `half`.
 double frequency(Index t, Index half, const Injection& injected) {
     const double base = injected.is(89, 4) ? 1000 : 10000, factor = injected.is(90, 3) ? 0.5 : 1;
-    double exponent = static_cast<double>(t) / static_cast<double>(half);
+    if (injected.is(61, 12)) t = t / 2 * 2;
+    double exponent = injected.is(61, 11) ? 0 : static_cast<double>(t) / static_cast<double>(half);
     if (injected.is(61, 2)) exponent *= 2;
     if (injected.is(61, 5)) exponent /= 2;
     if (injected.is(61, 3)) exponent = static_cast<double>(t) / static_cast<double>(half - 1);

@@ -196,7 +196,7 @@ typename ToyXlnet<Scalar>::Streams ToyXlnet<Scalar>::layer(Index l, const std::s
             for (Index p = 0; p < residual.extent(1); ++p)
                 for (Index c = 0; c < residual.width(); ++c) {
                     const Index token = plan.targets[static_cast<std::size_t>(b)][static_cast<std::size_t>(p)];
-                    if (token >= 0) residual(b, p, c) = x.h(b, token, c);
+                    residual(b, p, c) = token < 0 ? Scalar(0) : x.h(b, token, c);
                 }
     y.g = stream(l, at + "g.", {x.g, plan.targets, rows_of(plan.query, plan.targets)}, k, v, input, residual);
     return y;
@@ -228,7 +228,7 @@ void ToyXlnet<Scalar>::run_segment(const ModelInput& input, const std::string& s
     for (Index n = 0; injected().is(75, 3) && !plan.targets.empty() && n < top.runs(); ++n) {
         const Index targets = top.extent(1);
         const Index token = plan.targets[static_cast<std::size_t>(n / targets)][static_cast<std::size_t>(n % targets)];
-        for (Index c = 0; c < top.width() && token >= 0; ++c) top.run(n)[c] = x.h(n / targets, token, c);
+        for (Index c = 0; c < top.width(); ++c) top.run(n)[c] = token < 0 ? Scalar(0) : x.h(n / targets, token, c);
     }
     classes<Scalar>(tools_, {"sequence_summary.summary", "logits_proj", true, Activation::tanh}, input, top, segment,
                     trace_);
