@@ -243,7 +243,13 @@ TEST_CASE("catalogue: noise, other weights of the model and scaled position keys
         keys_by([](const Replay& at) {
             return by_projection(at("/relative.table"), at.right("k_r"), at.deberta().projection(1, 2).weight);
         }),
-        keys_by([](const Replay& at) { return mapped(at.right("k_r"), [](double value) { return 3 * value; }); })};
+        keys_by([](const Replay& at) { return mapped(at.right("k_r"), [](double value) { return 3 * value; }); }),
+        keys_by([](const Replay& at) {  // what any projection explains
+            Tensor<double> k_r = at.right("k_r");
+            for (Index h = 0; h < k_r.extent(0); ++h)
+                k_r.matrix(h).rowwise() = RowVector<double>(k_r.matrix(h).row(0)) * 2;
+            return k_r;
+        })};
     for (const Variant& other : others) {
         const PortOutcome outcome = outcome_of(case_named("ms_deberta_v3_emd"),
                                                *port_with(case_named("ms_deberta_v3_emd"), other, every_stem()));

@@ -1,10 +1,13 @@
 // trace, fill and rope with RoFormer, Transformer-XL and XLNet, as users meet them.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/io/safetensors.h"
 #include "tests/oracle_cases.h"
 #include "tests/run_program.h"
+#include "tests/temporary_folder.h"
 
 namespace locus::test::test_cli_families {
 
@@ -41,6 +44,29 @@ void check_refusal(const std::string& program, const std::vector<std::string>& a
 }
 
 }  // namespace
+
+TEST_CASE("check: XLNet's encoder is right only where the stream that the logits are made of was reported", "[cli]") {
+    const std::filesystem::path folder = kOracle / "hf_xlnet_bi";
+    const Trace reference = read_trace(folder / "trace.safetensors");
+    const TemporaryFolder scratch;
+    const auto said = [&](bool with_query_stream) {
+        Trace port{StageFilter{}, Scheme::two_stream};
+        for (Stage stage : reference.stages()) {
+            const bool is_output = stage.name.ends_with(".output") && stage.name.starts_with("layer.");
+            if (!is_output && stage.name != "lm.logits") continue;
+            if (stage.name.find(".g.") != std::string::npos && !with_query_stream) continue;
+            if (stage.name == "lm.logits") std::get<Tensor<double>>(stage.values)[0] += 1;
+            port.add(std::move(stage));
+        }
+        const std::string file = (scratch.path() / "port.safetensors").string();
+        write_trace(file, port);
+        return run("locus-check",
+                   {(folder / "trace.safetensors").string(), file, "--model", (folder / "model").string()})
+            .out;
+    };
+    CHECK(said(true).find("the encoder is right") != std::string::npos);
+    CHECK(said(false).find("the encoder is right") == std::string::npos);
+}
 
 TEST_CASE("fill: RoFormer's words are those of the recorded code", "[cli][fill][oracle]") {
     const json all = read_json(kOracle / "tiny_roformer_trained" / "case.json")["top5"];

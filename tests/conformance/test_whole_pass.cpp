@@ -85,6 +85,16 @@ TEST_CASE("whole pass: the output of a later layer alone names the mistake", "[k
     CHECK(named<double>("hf_xlnet_bi", Family::xlnet, "*layer.1.output,*layer.1.g.output") >= 37);  // of 40
 }
 
+TEST_CASE("whole pass: of mistakes that leave the same numbers a rare one is not said first", "[kit]") {
+    // Zeros behind the table (18, rare) and no position terms at all (86) are the same where M is far enough away.
+    const Range& range = recorded("hf_deberta_v2_long");
+    const auto found = judged<double>(range, {86, 2}, "layer.*.output");
+    REQUIRE(found);
+    REQUIRE(found->diagnosis.named);
+    CHECK(found->diagnosis.named->mistake == 86);
+    CHECK(found->diagnosis.equivalent == std::vector<int>{18});
+}
+
 TEST_CASE("whole pass: what the last layer does wrong goes on through a decoder that nobody reports", "[kit]") {
     const Range& range = recorded("ms_deberta_v3_emd");
     ToyOptions options;
