@@ -56,10 +56,9 @@ public:
     constexpr bool sees(int key) const { return key < key_tokens.count && visibility(key) != 0; }
     /// What the mask says of a key, or of the last one where there are not so many; 1 without a mask.
     constexpr std::uint8_t visibility(int key) const {
-        return args_.visible_keys
-                   ? args_
-                         .visible_keys[static_cast<long long>(sample) * args_.keys + smaller(key, key_tokens.count - 1)]
-                   : 1;
+        if (!args_.visible_keys) return 1;
+        const int existing = smaller(key, key_tokens.count - 1);
+        return args_.visible_keys[static_cast<long long>(sample) * args_.keys + existing];
     }
 
     /// The table's row at every place, and which keys are visible where some are not.
