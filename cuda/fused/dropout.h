@@ -17,29 +17,18 @@ constexpr float dropout_factor(std::uint32_t key, float share, int i, int j) {
     return (j % 2 ? random.second : random.first) < dropout_threshold(share) ? 0.0f : 1 / (1 - share);
 }
 
-/// Whether two neighbours stay: the probabilities of keys j and j + 1 of query i, which share a draw, or of queries i
-/// and i + 1 of key j.
-template <bool of_queries>
-constexpr void dropout_keeps(bool (&kept)[2], std::uint32_t key, float share, int i, int j) {
-    const std::uint32_t threshold = dropout_threshold(share);
-    if constexpr (of_queries) {
-        for (int n = 0; n < 2; ++n) {
-            const TwoNumbers random = dropout_numbers(key, i + n, j / 2 * 2);
-            kept[n] = (j % 2 ? random.second : random.first) >= threshold;
-        }
-    } else {
-        const TwoNumbers random = dropout_numbers(key, i, j);
-        kept[0] = random.first >= threshold;
-        kept[1] = random.second >= threshold;
-    }
-}
-
-/// The factors of the two.
+/// The factors of two neighbours: of keys j and j + 1 of query i, which share a draw, or of queries i and i + 1 of key
+/// j.
 template <bool of_queries>
 constexpr void dropout_factors(float (&factors)[2], std::uint32_t key, float share, int i, int j) {
-    bool kept[2];
-    dropout_keeps<of_queries>(kept, key, share, i, j);
-    for (int n = 0; n < 2; ++n) factors[n] = kept[n] ? 1 / (1 - share) : 0.0f;
+    if constexpr (of_queries) {
+        for (int n = 0; n < 2; ++n) factors[n] = dropout_factor(key, share, i + n, j);
+    } else {
+        const TwoNumbers random = dropout_numbers(key, i, j);
+        const std::uint32_t threshold = dropout_threshold(share);
+        factors[0] = random.first < threshold ? 0.0f : 1 / (1 - share);
+        factors[1] = random.second < threshold ? 0.0f : 1 / (1 - share);
+    }
 }
 
 }  // namespace locus::cuda
