@@ -37,7 +37,13 @@ TEST_CASE("all mistakes: a port that makes several at once is named completely, 
          {Family::roformer, "hf_roformer", {{56, 0}, {27, 0}, {99, 1}}},
          {Family::roformer, "hf_roformer", {{89, 0}, {102, 2}, {95, 0}}},
          {Family::transformer_xl, "txl_basic", {{65, 0}, {68, 0}, {26, 1}}},
-         {Family::xlnet, "hf_xlnet_bi", {{69, 0}, {76, 0}, {39, 0}}}}));
+         {Family::xlnet, "hf_xlnet_bi", {{69, 0}, {76, 0}, {39, 0}}},
+         // never told that it does not train: dropout everywhere
+         {Family::deberta, "hf_deberta_v1", {{37, 3}, {37, 2}, {37, 7}, {37, 8}, {37, 9}}},
+         {Family::deberta, "hf_deberta_v2_conv", {{37, 3}, {37, 2}, {37, 7}, {37, 8}, {37, 9}, {37, 10}}},
+         {Family::roformer, "hf_roformer", {{37, 2}, {37, 7}, {37, 8}}},
+         {Family::transformer_xl, "txl_basic", {{37, 11}, {37, 2}, {37, 7}, {37, 12}, {37, 8}}},
+         {Family::xlnet, "hf_xlnet_bi", {{37, 11}, {37, 2}, {37, 7}, {37, 12}, {37, 8}}}}));
     const Range& range = several_range(port.family, port.where);
     std::set<int> made;
     for (const auto& [number, way] : port.ways) made.insert(number);

@@ -121,7 +121,7 @@ std::vector<MistakeGroup> mistake_groups(const std::vector<MistakeEntry>& entrie
     constexpr std::array<Range, 6> parts = {
         Range{"index and layout", 25},     {"scale, mask, softmax", 38},
         {"layers, decoder, heads", 55},    {"rotation, memory, streams", 77},
-        {"gradients, tiles, buffers", 83}, {"first ports: angles, parts left out", 127}};
+        {"gradients, tiles, buffers", 83}, {"first ports: angles, parts left out", 128}};
     std::vector<MistakeGroup> groups;
     int first = 1;
     for (const Range& part : parts) {

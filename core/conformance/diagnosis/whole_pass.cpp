@@ -255,7 +255,9 @@ WholePassSearch whole_pass_behind(const Evidence& evidence, const Comparison& co
         return {std::nullopt, is_in_the_dark(stages, evidence.candidate, first.name) ? most_right : 0};
     }
     std::optional<RightPass> right = right_pass(evidence);
-    if (!right || !is_in_the_dark(right->trace.names(), evidence.candidate, first.name)) return {};
+    // Of a stage that the pass does not compute, such as a gradient, it cannot say what a mistake would make of it.
+    if (!right || !right->trace.find(first.name)) return {};
+    if (!is_in_the_dark(right->trace.names(), evidence.candidate, first.name)) return {};
 
     const std::vector<OpenHypothesis> open = ways_of(evidence.model->family);
     const Passes passes(evidence, comparison, first, std::move(*right));

@@ -83,6 +83,21 @@ Tensor<double> shifted_by(const Replay& at, const Tensor<double>& raw,
     });
 }
 
+Tensor<double> bd_of_all_cells(const Replay& at) {
+    const Tensor<double>& raw = at("bd_raw");
+    const Index keys = keys_of(at);
+    const bool xlnet = at.family() == Family::xlnet;
+    if (at.is_query_stream()) {
+        // Rows of targets alone: the shift ran over all tokens.  Where nothing wraps it is the index.
+        if (at.xlnet().direction != Direction::bidirectional) throw NotEnough{"all rows of the query stream"};
+        return shifted_by(at, raw, [&](Index token, Index key) { return key + queries_of(at) - token; });
+    }
+    return each_head(raw, raw.extent(2), keys, [&](Index n, Index, Index) {
+        return xlnet ? shift_frames_xlnet<double>(raw.matrix(n), keys).back().values
+                     : shift_frames<double>(raw.matrix(n)).back().values;
+    });
+}
+
 Tensor<double> weighted_relative_terms(const Replay& at, double content, double position) {
     if (at.family() != Family::transformer_xl && !is_xlnet(at)) throw NotEnough{"a Transformer-XL or an XLNet"};
     const auto scaled = [](Tensor<double> term, double factor) {

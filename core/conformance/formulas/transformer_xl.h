@@ -22,6 +22,8 @@ Tensor<double> shifted_by(const Replay& at, const Tensor<double>& raw,
                           const std::function<Index(Index token, Index key)>& column);
 /// content (ac + ef) + position bd: scores, where both factors are 1 / sqrt(d).  ef only in an XLNet with segments.
 Tensor<double> weighted_relative_terms(const Replay& at, double content, double position);
+/// What the shift of bd_raw itself gives, hidden cells too: right of the diagonal values of other rows.
+Tensor<double> bd_of_all_cells(const Replay& at);
 /// Hidden cells set to 0.
 Tensor<double> without_hidden(const Replay& at, Tensor<double> values);
 /// Rows of query_tokens -1 set to 0, in every head.

@@ -21,6 +21,8 @@ std::vector<Mistake> all_groups() {
                              projection_and_scale_mistakes,
                              mask_mistakes,
                              softmax_mistakes,
+                             dropout_mistakes,
+                             softmax_backward_mistakes,
                              gelu_mistakes,
                              norm_mistakes,
                              layer_and_decoder_mistakes,
@@ -54,7 +56,8 @@ std::vector<Mistake> all_groups() {
                              residual_mistakes,
                              later_softmax_mistakes,
                              term_count_mistakes,
-                             norm_axis_mistakes}) {
+                             norm_axis_mistakes,
+                             query_stream_mistakes}) {
         std::vector<Mistake> mistakes = group();
         all.insert(all.end(), std::make_move_iterator(mistakes.begin()), std::make_move_iterator(mistakes.end()));
     }

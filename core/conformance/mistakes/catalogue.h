@@ -19,7 +19,7 @@ struct Variant {
 };
 
 struct Mistake {
-    int number = 0;        // of the catalogue, 1 ... 127
+    int number = 0;        // of the catalogue, 1 ... 128
     bool is_rare = false;  // named after every other one that makes the same numbers
     std::string name;      // "p2c reads delta(j,i), as the paper prints it"
     std::string symptom;   // what the porter sees
@@ -48,7 +48,9 @@ std::vector<Mistake> relative_index_mistakes();        // 7 to 15
 std::vector<Mistake> log_bucket_mistakes();            // 16 to 21
 std::vector<Mistake> projection_and_scale_mistakes();  // 22 to 30
 std::vector<Mistake> mask_mistakes();                  // 31 to 35
-std::vector<Mistake> softmax_mistakes();               // 36 to 38
+std::vector<Mistake> softmax_mistakes();               // 36
+std::vector<Mistake> dropout_mistakes();               // 37
+std::vector<Mistake> softmax_backward_mistakes();      // 38
 std::vector<Mistake> gelu_mistakes();                  // 39
 std::vector<Mistake> norm_mistakes();                  // 40 to 42
 std::vector<Mistake> layer_and_decoder_mistakes();     // 43 to 50
@@ -83,5 +85,6 @@ std::vector<Mistake> residual_mistakes();              // 123 and 124
 std::vector<Mistake> later_softmax_mistakes();         // 125
 std::vector<Mistake> term_count_mistakes();            // 126
 std::vector<Mistake> norm_axis_mistakes();             // 127
+std::vector<Mistake> query_stream_mistakes();          // 128
 
 }  // namespace locus::conformance

@@ -184,17 +184,67 @@ Tensor<double> convolved_taps_first(const Replay& at) {
         at, [](Index o, Index i, Index t, Index width, Index) { return (t * width + i) * width + o; });
 }
 
-/// The last tap reads the token itself: rows of zeros in front of the text, and as many fewer behind it.
-Tensor<double> convolved_causally(const Replay& at) {
-    need_convolution(at);
+/// By which rows a text is made longer before it is convolved; `early` and `late` of them stand at its ends, and the
+/// rows from `first` on are kept.
+enum class Edge { zeros, repeated };
+Tensor<double> convolved_between(const Replay& at, Index early, Index late, Index first, Edge edge) {
     const Tensor<double>& x = at("/embeddings.output");
-    const Index length = x.extent(1), early = at.deberta().convolution().kernel / 2;
-    Tensor<double> later({x.extent(0), length + early, x.extent(2)});
-    for (Index b = 0; b < x.extent(0); ++b) later.matrix(b).bottomRows(length) = x.matrix(b);
-    const Tensor<double> all = convolved_with(later, at.deberta().convolution());
+    const Index length = x.extent(1);
+    Tensor<double> longer({x.extent(0), early + length + late, x.extent(2)});
+    for (Index b = 0; b < x.extent(0); ++b) {
+        longer.matrix(b).middleRows(early, length) = x.matrix(b);
+        if (edge == Edge::zeros) continue;
+        longer.matrix(b).topRows(early).rowwise() = x.matrix(b).row(0);
+        longer.matrix(b).bottomRows(late).rowwise() = x.matrix(b).row(length - 1);
+    }
+    const Tensor<double> all = convolved_with(longer, at.deberta().convolution());
     Tensor<double> y(x.shape());
-    for (Index b = 0; b < x.extent(0); ++b) y.matrix(b) = all.matrix(b).topRows(length);
+    for (Index b = 0; b < x.extent(0); ++b) y.matrix(b) = all.matrix(b).middleRows(first, length);
     return y;
+}
+
+/// Half of the kernel, by which a tap in the middle becomes the last or the first.
+Index half_of_kernel(const Replay& at) {
+    need_convolution(at);
+    return at.deberta().convolution().kernel / 2;
+}
+
+Tensor<double> convolved_causally(const Replay& at) {
+    return convolved_between(at, half_of_kernel(at), 0, 0, Edge::zeros);
+}
+
+Tensor<double> convolved_ahead(const Replay& at) {
+    const Index half = half_of_kernel(at);
+    return convolved_between(at, 0, half, half, Edge::zeros);
+}
+
+Tensor<double> convolved_with_edges_repeated(const Replay& at) {
+    const Index half = half_of_kernel(at);
+    return convolved_between(at, half, half, half, Edge::repeated);
+}
+
+Tensor<double> convolved_without_bias(const Replay& at) {
+    need_convolution(at);
+    Convolution<double> layer = at.deberta().convolution();
+    layer.bias.setZero();
+    return convolved_with(at("/embeddings.output"), layer);
+}
+
+/// In each layer after the first too: what it makes of these rows joins the layer's output and is normed with it.
+Formula in_every_layer(const char* fed_with) {
+    return {"output", {"ffn", "attention", fed_with}, [=](const Replay& at) {
+                const DebertaConfig& config = at.deberta().config();
+                if (config.conv_kernel_size == 0 || at.layer() == 0 || !at.scope().starts_with("layer."))
+                    throw NotEnough{"a layer after the one with a convolution"};
+                Tensor<double> rows = convolved_with(at(fed_with), at.deberta().convolution());
+                hide_tokens(at, rows);
+                const Tensor<double> act = shaped(rows, activate<double>(rows.rows(), config.conv_act));
+                const Matrix<double> sum = sum_of(at.right("output"), act).rows();
+                Tensor<double> values = shaped(
+                    rows, layer_norm<double>(sum, at.deberta().norm("encoder.conv.LayerNorm"), config.layer_norm_eps));
+                hide_tokens(at, values);
+                return values;
+            }};
 }
 
 Formula not_normed() {
@@ -256,6 +306,12 @@ Mistake mistake() {
                  {{"conv", {"/embeddings.output"}, convolved_transposed}}},
                 {"a kernel read as [taps,in,out]", {{"conv", {"/embeddings.output"}, convolved_taps_first}}},
                 {"causal: it reads the token and those before", {{"conv", {"/embeddings.output"}, convolved_causally}}},
+                {"it reads the token and those after it", {{"conv", {"/embeddings.output"}, convolved_ahead}}},
+                {"the rows at both ends are repeated instead of zeros",
+                 {{"conv", {"/embeddings.output"}, convolved_with_edges_repeated}}},
+                {"its bias is left out", {{"conv", {"/embeddings.output"}, convolved_without_bias}}},
+                {"beside every layer, fed with the embeddings", {in_every_layer("/embeddings.output")}},
+                {"beside every layer, fed with the layer's input", {in_every_layer("x")}},
                 {"not normed after it joined", {not_normed()}},
                 {"the output of layer 0 is not added to it", {without_residual()}}}};
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/conformance/formulas/transformer_xl.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/conformance/mistakes/wrong_attention.h"
 
@@ -242,14 +243,16 @@ Variant exactly(const char* how, MaskOf mask_of, double constant) {
 }
 
 /// float32 keeps three digits of a score to which -1e4 is added.
+Matrix<double> weakly_masked_in_float(const Matrix<double>& scores, const Mask& mask) {
+    Matrix<double> sum = scores;
+    for (Index n = 0; mask.size() > 0 && n < sum.size(); ++n)
+        if (mask.data()[n] == 0) sum.data()[n] = static_cast<double>(static_cast<float>(sum.data()[n]) - 1e4f);
+    return plain_softmax(sum);
+}
+
 Variant in_float32(const char* how, MaskOf mask_of) {
     return {how, {probs_by([=](const Replay& at, const Matrix<double>& scores, Index b, Index h) {
-                const Mask mask = mask_of(at, b, h);
-                Matrix<double> sum = scores;
-                for (Index n = 0; mask.size() > 0 && n < sum.size(); ++n)
-                    if (mask.data()[n] == 0)
-                        sum.data()[n] = static_cast<double>(static_cast<float>(sum.data()[n]) - 1e4f);
-                return plain_softmax(sum);
+                return weakly_masked_in_float(scores, mask_of(at, b, h));
             })}};
 }
 
@@ -287,6 +290,22 @@ Variant leaking(const char* how, MaskOf mask_of) {
                    }}}};
 }
 
+/// Transformer-XL and XLNet: bd was not masked, so that hidden scores hold what the shift leaves there.
+Variant beside_the_shift(const char* how, bool in_float) {
+    return {how, {{"probs", {"scores", "bd_raw", "bd", "query_tokens"}, [=](const Replay& at) {
+                       if (!is_relative(at)) throw NotEnough{"a shift"};
+                       const double root = std::sqrt(static_cast<double>(at("q").extent(3)));
+                       const Tensor<double>&scores = softmax_input(at), &bd = at("bd");
+                       const Tensor<double> left = bd_of_all_cells(at);
+                       return without_unused(
+                           at, each_head(scores, scores.extent(2), scores.extent(3), [&](Index n, Index h, Index b) {
+                               const Matrix<double> all = scores.matrix(n) + (left.matrix(n) - bd.matrix(n)) / root;
+                               const Mask mask = visible_pairs(at, b, h);
+                               return in_float ? weakly_masked_in_float(all, mask) : weakly_masked(all, mask, -1e4);
+                           }));
+                   }}}};
+}
+
 Variant not_a_number() {
     return {"-1e30 is -inf in float16, and -inf - -inf is NaN",
             {probs_by([](const Replay& at, const Matrix<double>& scores, Index b, Index h) {
@@ -309,7 +328,8 @@ Mistake mistake() {
             .stems = {"probs"},
             .variants = {exactly("-1e4 for pairs", visible_pairs, -1e4),
                          in_float32("-1e4 for pairs, in float32", visible_pairs),
-
+                         beside_the_shift("-1e4 for pairs, bd as the shift leaves it", false),
+                         beside_the_shift("-1e4 for pairs, in float32, bd as the shift leaves it", true),
                          leaking("one constant for pairs", visible_pairs),
                          leaking("one constant for keys", visible_keys_alone), not_a_number()}};
 }

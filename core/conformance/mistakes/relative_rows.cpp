@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
+#include <optional>
+#include <sstream>
 
 #include "core/conformance/formulas/transformer_xl.h"
 
@@ -36,6 +39,38 @@ std::vector<Formula> clamped_by(std::function<std::vector<double>(const Relative
         if (of.clamp == 0) throw NotEnough{"a clamp_len"};
         return sinusoidal_rows<double>(cut(of), width, SinusoidLayout::concatenated);
     });
+}
+
+constexpr int kFarthest = 8192;  // distances that are looked for
+constexpr double kSameRow = 1e-3;
+
+/// The distance of a row [sin | cos], as far as it is a whole number; pair 0 turns by 1 and shows it up to 2 pi.
+std::optional<double> distance_of(const Matrix<double>& rows, Index row) {
+    const Index half = rows.cols() / 2;
+    const double turned = std::atan2(rows(row, 0), rows(row, half));
+    for (int n = 0; n <= kFarthest; ++n)
+        for (const double distance : {static_cast<double>(n), -static_cast<double>(n)}) {
+            if (std::abs(std::remainder(distance - turned, 2 * std::numbers::pi)) > kSameRow) continue;
+            const Matrix<double> right = sinusoidal_rows<double>({distance}, 2 * half, SinusoidLayout::concatenated);
+            if ((right.row(0) - rows.row(row)).cwiseAbs().maxCoeff() <= kSameRow) return distance;
+        }
+    return std::nullopt;
+}
+
+/// Distances of all rows as the candidate's first and last one show them.  Throws NotEnough for those of other ways,
+/// and of mistake 94.
+std::vector<double> distances_found(const Replay& at, const char* stem, const RelativeDistances& right) {
+    const Tensor<double>* rows = at.claimed(stem);
+    const auto count = std::ssize(right.distances);
+    if (!rows || right.clamp > 0 || count < 3 || rows->rows().rows() != count) throw NotEnough{"distances not cut"};
+    const auto first = distance_of(rows->matrix(), 0), last = distance_of(rows->matrix(), count - 1);
+    if (!first || !last || std::abs(*last - *first) != static_cast<double>(count - 1))
+        throw NotEnough{"rows of whole numbers"};
+    const double begins = std::abs(right.distances.front()), ends = std::abs(right.distances.back());
+    if (std::abs(std::abs(*first) - begins) <= 1 || std::abs(*first) == ends) throw NotEnough{"another beginning"};
+    std::vector<double> all;
+    for (Index n = 0; n < count; ++n) all.push_back(*first + (*last > *first ? 1 : -1) * static_cast<double>(n));
+    return all;
 }
 
 }  // namespace
@@ -95,6 +130,24 @@ std::vector<Variant> other_signs_and_clamps() {
              for (double& distance : all) distance = std::fmod(distance, of.clamp);
              return all;
          })}};
+}
+
+Variant other_beginning() {
+    const auto formula = [](const char* stem, bool reversed) {
+        return Formula{stem, {}, [=](const Replay& at) {
+                           return sinusoids_of(at, distances_found(at, stem, relative_distances(at, reversed)),
+                                               SinusoidLayout::concatenated);
+                       }};
+    };
+    return {"a table of all positions is cut at the wrong end, or is of another length",
+            {formula("/positions.r", false), formula("/positions.r_backward", true)},
+            {},
+            [](const Replay& at) {
+                const std::vector<double> all = distances_found(at, "/positions.r", relative_distances(at, false));
+                std::ostringstream words;
+                words << "distances " << all.front() << " to " << all.back();
+                return words.str();
+            }};
 }
 
 }  // namespace locus::conformance

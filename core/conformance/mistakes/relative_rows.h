@@ -28,5 +28,7 @@ std::vector<Formula> relative_rows_with(std::function<std::vector<double>(Index 
 
 /// Ways of mistake 65: i - j with the other sign, and clamp_len misread.
 std::vector<Variant> other_signs_and_clamps();
+/// A way of mistake 65: distances that begin elsewhere, where the candidate's own rows show it.
+Variant other_beginning();
 
 }  // namespace locus::conformance

@@ -23,6 +23,7 @@ std::vector<Variant> ways() {
     std::vector<Variant> all = {
         {"rising instead of falling", {reversed("/positions.r"), reversed("/positions.r_backward")}}};
     for (Variant& other : other_signs_and_clamps()) all.push_back(std::move(other));
+    all.push_back(other_beginning());
     return all;
 }
 
@@ -42,22 +43,6 @@ Mistake mistake() {
 
 namespace shift_without_mask {  // mistake 66
 
-/// What the shift trick itself gives, hidden cells too: right of the diagonal the values of other rows.
-Tensor<double> as_the_trick_leaves_it(const Replay& at) {
-    const Tensor<double>& raw = at("bd_raw");
-    const Index keys = keys_of(at);
-    const bool xlnet = at.family() == Family::xlnet;
-    if (at.is_query_stream()) {
-        // Rows of targets alone: the shift ran over all tokens.  Where nothing wraps it is the index.
-        if (at.xlnet().direction != Direction::bidirectional) throw NotEnough{"all rows of the query stream"};
-        return shifted_by(at, raw, [&](Index token, Index key) { return key + queries_of(at) - token; });
-    }
-    return each_head(raw, raw.extent(2), keys, [&](Index n, Index, Index) {
-        return xlnet ? shift_frames_xlnet<double>(raw.matrix(n), keys).back().values
-                     : shift_frames<double>(raw.matrix(n)).back().values;
-    });
-}
-
 Tensor<double> softmax_of_everything(const Replay& at) {
     const Tensor<double>& scores = at("scores");
     return without_unused(at, each_head(scores, scores.extent(2), scores.extent(3), [&](Index n, Index, Index) {
@@ -66,7 +51,7 @@ Tensor<double> softmax_of_everything(const Replay& at) {
 }
 
 Mistake mistake() {
-    const Formula bd = {"bd", {"bd_raw", "query_tokens"}, as_the_trick_leaves_it};
+    const Formula bd = {"bd", {"bd_raw", "query_tokens"}, bd_of_all_cells};
     const Formula probs = {"probs", {"scores", "query_tokens"}, softmax_of_everything};
     return {.number = 66,
             .name = "the mask is not applied to bd, to probs or to both: hidden cells hold what the shift leaves there",

@@ -1,4 +1,4 @@
-// Mistakes 72 to 77.  XLNet: factorisation orders, the two streams, segments and the backward half.
+// Mistakes 72 to 77 and 128.  XLNet: factorisation orders, the two streams, segments and the backward half.
 #include <algorithm>
 
 #include "core/conformance/formulas/transformer_xl.h"
@@ -343,6 +343,70 @@ std::vector<Mistake> xlnet_mistakes() {
         segment_term::mistake(),                       // 76
         reversed_half::mistake(),                      // 77
     };
+}
+
+// Mistake 128.
+
+namespace keys_of_the_query_stream {  // mistake 128
+
+/// "k" or "v" of a layer whose content stream were `rows` [B,T,D]; the memory in front of them stays.
+Tensor<double> made_of(const Replay& content, const Tensor<double>& rows, const char* stem) {
+    const Tensor<double> memory = content("memory_before");
+    return content
+        .with({{"x", {}, [&](const Replay&) { return rows; }},
+               {"memory_before", {}, [&](const Replay&) { return memory; }}})
+        .right(stem);
+}
+
+/// What the layer hands on in the content stream, which a program has at hand that computes h before g.
+Tensor<double> of_new_output(const Replay& at, const char* stem) {
+    const Replay content = at.elsewhere(at.scope().substr(0, at.scope().size() - 2));
+    return made_of(content, content("output"), stem);
+}
+
+/// The query stream's own rows, of which there must be as many as tokens.
+Tensor<double> of_its_own_rows(const Replay& at, const char* stem) {
+    return made_of(at.elsewhere(at.scope().substr(0, at.scope().size() - 2)), at("x_q"), stem);
+}
+
+/// The query stream's products with other keys, and its context of other values; the content stream stays right.
+std::vector<Formula> reading(Tensor<double> (*made)(const Replay& at, const char* stem)) {
+    const auto in_query_stream =
+        [made](const char* stem, Tensor<double> (*compute)(const Replay&, const Tensor<double>&), const char* read) {
+            return [=](const Replay& at) {
+                const IndexTensor& targets = at.input().target_mapping;
+                if (targets.empty()) throw NotEnough{"the query stream"};
+                if (made == of_its_own_rows && targets.extent(1) != targets.extent(2))
+                    throw NotEnough{"as many targets as tokens"};
+                return at.is_query_stream() ? compute(at, made(at, read)) : at.right(stem);
+            };
+        };
+    const auto ac = [](const Replay& at, const Tensor<double>& k) {
+        return without_unused(at, products(biased(at("q"), at("bias.u")), k));
+    };
+    const auto context = [](const Replay& at, const Tensor<double>& v) { return joined_heads(at("probs"), v); };
+    return {{"ac", {"q", "k", "bias.u", "x", "x_q", "query_tokens"}, in_query_stream("ac", ac, "k")},
+            {"context", {"probs", "v", "x", "x_q"}, in_query_stream("context", context, "v")}};
+}
+
+Mistake mistake() {
+    return {.number = 128,
+            .name = "the query stream reads keys and values of the layer's new output, or of its own rows, not of h",
+            .symptom = "the content stream is right, every prediction is off from the first layer on",
+            .betrays =
+                "g.ac is right with the keys of the layer after, made by this layer's weights; g.q and g.bd are right",
+            .evidence = "",
+            .lesson = "23",
+            .families = {Family::xlnet},
+            .stems = {"ac"},
+            .variants = {{"of the layer's new output: h is computed before g", reading(of_new_output)},
+                         {"of the query stream's own rows", reading(of_its_own_rows)}}};
+}
+
+}  // namespace keys_of_the_query_stream
+
+std::vector<Mistake> query_stream_mistakes() {
+    return {keys_of_the_query_stream::mistake()};  // 128
 }
 
 }  // namespace locus::conformance

@@ -137,10 +137,11 @@ Array<Scalar> Toolbox<Scalar>::norm_with(const Array<Scalar>& x, const std::stri
 }
 
 template <class Scalar>
-Array<Scalar> Toolbox<Scalar>::merged(const Array<Scalar>& f, const Array<Scalar>& residual,
+Array<Scalar> Toolbox<Scalar>::merged(const Array<Scalar>& dense, const Array<Scalar>& residual,
                                       const Array<Scalar>& instead, const LayerNorms& norms, bool of_attention,
                                       bool bare) const {
     const int part = of_attention ? 0 : 1;
+    const Array<Scalar> f = injected().is(37, 7 + part) ? dropped(dense) : dense;
     const bool exchanged = injected().is(123, 0) || injected().is(123, 1 + part);
     const std::string& name = of_attention != exchanged ? norms.of_attention : norms.of_feed_forward;
     if (injected().is(43, 1 + part) && !bare) return plus(norm(f, name), residual);

@@ -215,9 +215,11 @@ Array<Scalar> ToyDeberta<Scalar>::convolution(const A& x) const {
     A y(x.shape);
     for (Index n = 0; n < x.runs(); ++n)
         for (Index o = 0; o < x.width(); ++o) {
-            Scalar sum = bias.values[static_cast<std::size_t>(o)];
+            Scalar sum = injected().is(44, 11) ? Scalar(0) : bias.values[static_cast<std::size_t>(o)];
             for (Index tap = 0; tap < taps; ++tap) {
-                const Index t = n % length + tap - (injected().is(44, 4) ? taps - 1 : taps / 2);
+                const Index first = injected().is(44, 4) ? taps - 1 : injected().is(44, 9) ? 0 : taps / 2;
+                Index t = n % length + tap - first;
+                if (injected().is(44, 10)) t = std::clamp<Index>(t, 0, length - 1);  // rows at the ends repeated
                 if (t < 0 || t >= length) continue;
                 const Scalar* row = x.run(n / length * length + t) + o / per_group * inputs;
                 if (injected().is(44, 7))  // outputs and inputs exchanged
@@ -239,7 +241,7 @@ Array<Scalar> ToyDeberta<Scalar>::merged_convolution(const A& embedded, const A&
     add("layer.0.conv", conv);
     Activation activation = config_.conv_act;
     if (injected().is(44, 2)) activation = activation == Activation::tanh ? Activation::gelu : Activation::tanh;
-    const A act = tools_.activated(masked(conv), activation);
+    const A act = tools_.activated(injected().is(37, 10) ? dropped(masked(conv)) : masked(conv), activation);
     add("layer.0.conv_act", act);
     const A sum = injected().is(44, 6) ? act : plus(act, injected().is(44, 1) ? embedded : output);
     return masked(injected().is(44, 5) ? sum : tools_.norm(sum, "encoder.conv.LayerNorm"));
@@ -254,6 +256,11 @@ Array<Scalar> ToyDeberta<Scalar>::encoder(const A& embedded, A& last_but_one) {
         const A before = x;
         x = layer(at, l, x, x, x);
         if (l == 0 && config_.conv_kernel_size > 0) x = merged_convolution(embedded, x);
+        if (l > 0 && config_.conv_kernel_size > 0 && (injected().is(44, 12) || injected().is(44, 13))) {
+            const A conv = convolution(injected().is(44, 12) ? embedded : before);
+            const A act = tools_.activated(masked(conv), config_.conv_act);
+            x = masked(tools_.norm(plus(act, x), "encoder.conv.LayerNorm"));
+        }
         if (injected().is(97, 0) && l + 1 == config_.num_hidden_layers && config_.norm_rel_ebd)
             x = tools_.norm(x, "encoder.LayerNorm");
         add(at + "output", injected().is(51, 0) ? before : x);

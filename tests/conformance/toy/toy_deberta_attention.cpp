@@ -106,6 +106,7 @@ Array<Scalar> ToyDeberta<Scalar>::position_heads(Index l, bool query) const {
     rows.values = injected().is(41, 2)   ? tools_.norm(table_, "encoder.LayerNorm").values
                   : injected().is(41, 4) ? tools_.weight("encoder.rel_embeddings.weight").values
                                          : table_.values;
+    if (injected().is(37, 9)) rows = dropped(std::move(rows));
     A matrix = tools_.weight(name + ".weight");
     if (injected().is(24, 0))  // a projection that was never loaded
         for (std::size_t n = 0; n < matrix.values.size(); ++n)

@@ -161,7 +161,7 @@ template <class Scalar>
 Array<Scalar> ToyTransformerXl<Scalar>::positions(Index keys) const {
     std::vector<Index> distances;
     for (Index t = 0; t < keys; ++t) {
-        const Index off = injected().is(94, 1) ? 1 : injected().is(94, 2) ? -1 : 0;
+        const Index off = injected().is(94, 1) ? 1 : injected().is(94, 2) ? -1 : injected().is(65, 4) ? 500 : 0;
         const Index distance = injected().is(65, 0) ? t : keys - 1 - t + off;
         const Index most = config_.clamp_len + (injected().is(65, 2) ? 1 : 0);
         distances.push_back(config_.clamp_len > 0 && !injected().is(65, 1) ? std::min(distance, most) : distance);
@@ -305,10 +305,11 @@ Array<Scalar> ToyTransformerXl<Scalar>::layer(Index l, const std::string& at, co
     const A both = injected().is(70, 5) && !memory.empty() ? after(own, remembered) : after(remembered, own);
     const A attention = tools_.merged(context(l, at, both, own, r, sees), x, x, {first, second}, true, norm_first);
     add(at + "attention", attention);
-    const A act = tools_.activated(tools_.dense(in_front(attention, 1), names + "pos_ff.CoreNet.0", norm_first ? 9 : 1),
-                                   injected().is(99, 4)   ? Activation::gelu
-                                   : injected().is(99, 5) ? Activation::gelu_tanh
-                                                          : Activation::relu);
+    A act = tools_.activated(tools_.dense(in_front(attention, 1), names + "pos_ff.CoreNet.0", norm_first ? 9 : 1),
+                             injected().is(99, 4)   ? Activation::gelu
+                             : injected().is(99, 5) ? Activation::gelu_tanh
+                                                    : Activation::relu);
+    if (injected().is(37, 12)) act = dropped(std::move(act));
     add(at + "ffn_act", act);
     A ffn = tools_.dense(act, names + "pos_ff.CoreNet.3", 2);
     if (injected().is(37, 5)) ffn = times(std::move(ffn), 0.9);
@@ -426,7 +427,7 @@ template <class Scalar>
 void ToyTransformerXl<Scalar>::run_segment(const ModelInput& input, const std::string& segment) {
     const Index queries = input.length(), before = memory_.empty() ? 0 : memory_.front().extent(1);
     std::vector<A> hidden = {embeddings(input, segment)};
-    const A r = positions(before + queries);
+    const A r = injected().is(37, 11) ? dropped(positions(before + queries)) : positions(before + queries);
     add(segment + "positions.r", r);
     const Visible sees = visible(input.batch(), queries, before);
     const auto read = [&](Index l) {  // 70: another layer's

@@ -144,7 +144,7 @@ void ToyXlnet<Scalar>::make_positions(Index queries, Index keys, const std::stri
     const auto rows = [&](int sign) {
         std::vector<Index> distances;
         for (Index distance = keys; distance >= last; --distance) {
-            const Index off = injected().is(94, 1) ? 1 : injected().is(94, 2) ? -1 : 0;
+            const Index off = injected().is(94, 1) ? 1 : injected().is(94, 2) ? -1 : injected().is(65, 4) ? 500 : 0;
             const Index signed_distance = sign * (distance + off);
             const Index most = config_.clamp_len + (injected().is(65, 2) ? 1 : 0);
             distances.push_back(config_.clamp_len > 0 && !injected().is(65, 1)
@@ -152,7 +152,8 @@ void ToyXlnet<Scalar>::make_positions(Index queries, Index keys, const std::stri
                                     : signed_distance);
         }
         if (injected().is(65, 0)) std::reverse(distances.begin(), distances.end());
-        return sinusoids<Scalar>(distances, config_.d_model, injected());
+        const A right = sinusoids<Scalar>(distances, config_.d_model, injected());
+        return injected().is(37, 11) ? dropped(right) : right;
     };
     add(segment + "positions.r", r_ = rows(1));
     if (config_.bi_data) add(segment + "positions.r_backward", r_backward_ = rows(injected().is(77) ? 1 : -1));
@@ -198,7 +199,15 @@ typename ToyXlnet<Scalar>::Streams ToyXlnet<Scalar>::layer(Index l, const std::s
                     const Index token = plan.targets[static_cast<std::size_t>(b)][static_cast<std::size_t>(p)];
                     residual(b, p, c) = token < 0 ? Scalar(0) : x.h(b, token, c);
                 }
-    y.g = stream(l, at + "g.", {x.g, plan.targets, rows_of(plan.query, plan.targets)}, k, v, input, residual);
+    const Asked query{x.g, plan.targets, rows_of(plan.query, plan.targets)};
+    const bool of_g = injected().is(128, 1) && x.g.shape == x.h.shape;
+    if (injected().is(128, 0) || of_g) {
+        const A read = after(memory, of_g ? x.g : y.h);
+        y.g = stream(l, at + "g.", query, tools_.split(projected(read, names + "k"), heads),
+                     tools_.split(projected(read, names + "v"), heads), input, residual);
+    } else {
+        y.g = stream(l, at + "g.", query, k, v, input, residual);
+    }
     return y;
 }
 

@@ -1,4 +1,5 @@
 // One stream of XLNet through attention and feed-forward.
+#include <algorithm>
 #include <cmath>
 
 #include "tests/conformance/toy/toy_xlnet.h"
@@ -110,7 +111,8 @@ Array<Scalar> ToyXlnet<Scalar>::after_attention(Index l, const std::string& at, 
     const LayerNorms norms = {names + "rel_attn.layer_norm", names + "ff.layer_norm"};
     const A attention = tools_.merged(dense, residual, joined, norms, true, false);
     add(at + "attention", attention);
-    const A act = tools_.activated(tools_.dense(attention, names + "ff.layer_1", 1), config_.ff_activation);
+    A act = tools_.activated(tools_.dense(attention, names + "ff.layer_1", 1), config_.ff_activation);
+    if (injected().is(37, 12)) act = dropped(std::move(act));
     add(at + "ffn_act", act);
     A ffn = tools_.dense(act, names + "ff.layer_2", 2);
     if (injected().is(37, 5)) ffn = times(std::move(ffn), 0.9);
@@ -158,6 +160,13 @@ Array<Scalar> ToyXlnet<Scalar>::stream(Index l, const std::string& at, const Ask
     if (injected().is(26, 2)) divisor = root * root;
     if (!injected().is(26, 1)) scores = times(std::move(scores), 1 / divisor);
     add(at + "scores", scores);
+    if (injected().is(35, 1)) {  // hidden cells of bd hold what the shift left when the weak constant is added
+        Asked everything = asked;
+        std::fill(everything.sees.values.begin(), everything.sees.values.end(), char(1));
+        A unmasked;
+        position_term(biased(q, w, factor), everything, l, raw, unmasked);
+        scores = plus(std::move(scores), times(plus(std::move(unmasked), times(bd, -1)), 1 / divisor));
+    }
     A probs = tools_.softmax(scores, asked.sees);
     clear(probs);
     add(at + "probs", probs);

@@ -1,13 +1,11 @@
-// Mistakes 36 to 38 and 125.  Softmax, forward and backward, and dropout.
+// Mistakes 36, 38 and 125.  Softmax, forward and backward.
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "core/conformance/formulas/gradients.h"
-#include "core/conformance/formulas/layers.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/conformance/mistakes/wrong_attention.h"
 
@@ -113,110 +111,6 @@ Mistake mistake() {
 
 }  // namespace softmax_over_another_axis
 
-namespace dropout_while_testing {  // mistake 37
-
-/// 1 - p of one of the names that families give to dropout.  Throws NotEnough where there is none, or p is 0.
-double kept(const Replay& at, const std::vector<const char*>& names) {
-    const nlohmann::json config = nlohmann::json::parse(at.model().config_json);
-    for (const char* name : names)
-        if (config.contains(name) && config[name].is_number()) {
-            const double p = config[name];
-            if (p > 0 && p < 1) return 1 - p;
-        }
-    throw NotEnough{"a dropout probability"};
-}
-
-std::vector<const char*> of_attention() { return {"attention_probs_dropout_prob", "dropatt"}; }
-std::vector<const char*> of_hidden() { return {"hidden_dropout_prob", "dropout"}; }
-
-Formula scaled(const char* stem, std::vector<std::string> inputs, std::vector<const char*> (*names)(), int power) {
-    return {stem, std::move(inputs), [=](const Replay& at) {
-                const double factor = std::pow(kept(at, names()), power);
-                return mapped(at.right(stem), [&](double value) { return value * factor; });
-            }};
-}
-
-/// softmax((1 - p) scores).
-Formula before_softmax() {
-    return probs_by([](const Replay& at, const Matrix<double>& scores, Index b, Index h) {
-        return masked_softmax<double>(kept(at, of_attention()) * scores, visible_pairs(at, b, h), at.masked_row());
-    });
-}
-
-/// norm((1 - p) dense(context) + x_q).
-Formula scaled_dense() {
-    return {"attention", {"context", "x_q"}, [](const Replay& at) {
-                const double factor = kept(at, of_hidden());
-                const Tensor<double> residual = mapped(at("x_q"), [&](double value) { return value / factor; });
-                const Tensor<double> sum =
-                    mapped(attention_sum(at, residual), [&](double value) { return value * factor; });
-                return after_sum(at, sum, attention_norm_of(at));
-            }};
-}
-
-/// A random mask, as the candidate's own zeros show it; the factor 1 / (1 - p) is what most of the rest agree on.
-/// Every value that is left must then be the right one times that factor.
-Formula dropped_at_random(const char* stem, std::vector<std::string> inputs) {
-    return {stem, std::move(inputs), [stem](const Replay& at) {
-                const Tensor<double>* found = at.claimed(stem);
-                Tensor<double> values = at.right(stem);
-                if (!found || found->shape() != values.shape()) throw NotEnough{"the candidate's own zeros"};
-                std::vector<double> ratios;
-                Index zeros = 0;
-                for (Index n = 0; n < values.size(); ++n) {
-                    if (values[n] == 0) continue;
-                    if ((*found)[n] == 0)
-                        ++zeros;
-                    else
-                        ratios.push_back((*found)[n] / values[n]);
-                }
-                if (zeros == 0 || ratios.size() < 16) throw NotEnough{"zeros among values that are left"};
-                const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
-                std::nth_element(ratios.begin(), middle, ratios.end());
-                const double factor = *middle;
-                if (!(factor > 1.0001 && factor < 10)) throw NotEnough{"a factor 1 / (1 - p)"};
-                for (Index n = 0; n < values.size(); ++n) values[n] = (*found)[n] == 0 ? 0 : values[n] * factor;
-                return values;
-            }};
-}
-
-std::vector<Variant> dropout_while_testing() {
-    std::vector<Variant> all = {{"scores are scaled by 1 - p before the softmax", {before_softmax()}}};
-    all.push_back({"the dense layer after attention times 1 - p", {scaled_dense()}});
-    for (const auto names : {of_attention, of_hidden}) {
-        const std::string p = names == of_attention ? "p of attention" : "p of hidden states";
-        for (const int power : {1, -1}) {
-            const std::string by = std::string(power == 1 ? " times" : " divided by") + " 1 - p, " + p;
-            all.push_back({"probs" + by, {scaled("probs", {"scores", "scores_mixed"}, names, power)}});
-            all.push_back({"probs are right, context" + by, {scaled("context", {"probs", "v"}, names, power)}});
-        }
-    }
-    all.push_back({"the feed-forward part times 1 - p", {scaled("ffn", {"ffn_act"}, of_hidden, 1)}, {"ffn"}});
-    all.push_back({"the embeddings times 1 - p",
-                   {scaled("/embeddings.output", {"/embeddings.word"}, of_hidden, 1)},
-                   {"/embeddings.output"}});
-    all.push_back({"a random mask on probs", {dropped_at_random("probs", {"scores", "scores_mixed"})}, {"probs"}});
-    all.push_back({"a random mask on the embeddings",
-                   {dropped_at_random("/embeddings.output", {"/embeddings.word"})},
-                   {"/embeddings.output"}});
-    all.push_back({"a random mask after the feed-forward part", {dropped_at_random("ffn", {"ffn_act"})}, {"ffn"}});
-    return all;
-}
-
-Mistake mistake() {
-    return {.number = 37,
-            .name = "dropout acts outside training: its factor 1 - p is left on, or it stands before the softmax",
-            .symptom = "the mean of the output shifts",
-            .betrays = "rows of probs sum to 1 - p",
-            .evidence = "",
-            .lesson = "02",
-            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
-            .stems = {"probs", "context", "attention"},
-            .variants = dropout_while_testing()};
-}
-
-}  // namespace dropout_while_testing
-
 namespace wrong_softmax_backward {  // mistake 38
 
 /// Which numbers a wrong backward pass takes for P, the output of the softmax, and for dP.
@@ -314,14 +208,8 @@ Mistake mistake() {
 
 }  // namespace another_softmax
 
-std::vector<Mistake> softmax_mistakes() {
-    return {
-        softmax_over_another_axis::mistake(),  // 36
-        dropout_while_testing::mistake(),      // 37
-        wrong_softmax_backward::mistake(),     // 38
-    };
-}
-
-std::vector<Mistake> later_softmax_mistakes() { return {another_softmax::mistake()}; }
+std::vector<Mistake> softmax_mistakes() { return {softmax_over_another_axis::mistake()}; }        // 36
+std::vector<Mistake> softmax_backward_mistakes() { return {wrong_softmax_backward::mistake()}; }  // 38
+std::vector<Mistake> later_softmax_mistakes() { return {another_softmax::mistake()}; }            // 125
 
 }  // namespace locus::conformance
