@@ -154,7 +154,7 @@ TEST_CASE("catalogue: a list that is none is refused by file and field", "[kit][
     CHECK_THROWS_WITH(entry_of({}, 1), Catch::Contains("no mistake 1"));
 }
 
-// Every way to make mistakes 56 ... 77, 82 and 83 shows in a recorded case, and is named where it is made.
+// Every way to make mistakes 56 ... 77 and 82 ... 128 shows in a recorded case, and is named where it is made.
 
 namespace {
 
@@ -175,7 +175,8 @@ double farthest(const Recorded& recorded, const Variant& variant) {
     return worst;
 }
 
-bool is_mine(int number) { return (number >= 56 && number <= 77) || number >= 82; }
+/// 129 to 135 are of backward passes: test_injected_training.cpp makes them.
+bool is_mine(int number) { return (number >= 56 && number <= 77) || (number >= 82 && number <= 128); }
 
 /// What no whole model shows: toy/term_injected_mistakes.cpp makes it in single terms.
 bool of_terms(int number, const std::string& how) {
@@ -187,13 +188,13 @@ bool of_terms(int number, const std::string& how) {
 bool needs_a_candidate(int number, const std::string& how) {
     return number == 108 || number == 109 || number == 112 || how == "a base of its own" ||
            how == "by a factor of its own" || how == "no causal mask, although is_decoder is true" ||
-           how.find(" in this layer alone") != std::string::npos ||
+           how.find(" in this layer alone") != std::string::npos || how.starts_with("a table of all positions") ||
            (number == 110 && how.find("where the model has") != std::string::npos);
 }
 
 }  // namespace
 
-TEST_CASE("mistakes: every way to make 56 ... 77, 82 and 83 misses a recorded stage by far more than rounding",
+TEST_CASE("mistakes: every way to make 56 ... 77 and 82 ... 128 misses a recorded stage by far more than rounding",
           "[kit]") {
     std::map<Family, std::vector<std::unique_ptr<Recorded>>> cases;
     for (const Family family : {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet})

@@ -118,10 +118,11 @@ std::vector<MistakeGroup> mistake_groups(const std::vector<MistakeEntry>& entrie
         int last;
     };
     // The parts of the catalogue as they are numbered.
-    constexpr std::array<Range, 6> parts = {
+    constexpr std::array<Range, 7> parts = {
         Range{"index and layout", 25},     {"scale, mask, softmax", 38},
         {"layers, decoder, heads", 55},    {"rotation, memory, streams", 77},
-        {"gradients, tiles, buffers", 83}, {"first ports: angles, parts left out", 128}};
+        {"gradients, tiles, buffers", 83}, {"first ports: angles, parts left out", 128},
+        {"backward passes by hand", 135}};
     std::vector<MistakeGroup> groups;
     int first = 1;
     for (const Range& part : parts) {

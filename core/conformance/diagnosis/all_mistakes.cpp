@@ -333,6 +333,7 @@ private:
         const std::vector<Explanation>& judged = stage.diagnosis.judged;
         const bool compared = verdict.worst >= 0 || verdict.reason.starts_with("shape");
         if (!stage.diagnosis.named && compared && verdict.wrong >= kFewestWrong &&
+            !is_unwritten_gradient(evidence, verdict) &&
             std::none_of(judged.begin(), judged.end(), [](const Explanation& each) { return each.fits(); })) {
             const Judge judge(evidence, seen, verdict, assumed);
             // What is wrong in a layer may have been wrong in those before; one number is one mistake, whichever two

@@ -76,6 +76,7 @@ Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const
                    const std::vector<Formula>& assumed) {
     Diagnosis diagnosis;
     diagnosis.pattern = describe_difference(evidence, verdict);
+    if (is_unwritten_gradient(evidence, verdict)) return diagnosis;
     // Nothing was compared: a mistake may explain another shape, none explains another dtype.
     if (verdict.worst < 0 && !verdict.reason.starts_with("shape")) return diagnosis;
     const Judge judge(evidence, comparison, verdict, assumed);
@@ -84,7 +85,7 @@ Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const
         return a.explanation.residual < b.explanation.residual;
     });
     settle_ties(all, judge);
-    prefer_first_way(all);
+    prefer_first_way(all, judge);
     for (const Hypothesis& each : all) diagnosis.judged.push_back(each.explanation);
     if (all.empty()) return diagnosis;
 
@@ -167,6 +168,8 @@ const std::vector<Equivalent>& equivalents() {
          "where it is not applied nothing is hidden, as where hidden cells are used"},
         {67, 105, false, "masks that show one distance alone",
          "of one column the neighbour and the mirror image may be the same"},
+        {79, 129, false, "batches of sqrt(d) texts, and dumps of the gradients of what they share alone",
+         "a mean over B texts and a scale 1 / sqrt(d) that was applied twice are the same factor"},
     };
     return all;
 }

@@ -41,6 +41,12 @@ double largest_size(const Tensor<double>& values) {
     return std::max(0.0, Values(values.data(), values.size()).abs().maxCoeff<Eigen::PropagateNumbers>());
 }
 
+bool is_unwritten_gradient(const Evidence& evidence, const StageVerdict& verdict) {
+    if (!verdict.name.starts_with("grad.") || verdict.worst < 0) return false;
+    const auto found = evidence.candidate.find(verdict.name);
+    return found && largest_size(widened(*found)) == 0;
+}
+
 double largest_difference(const Tensor<double>& a, const Tensor<double>& b) {
     return a.shape() == b.shape() ? worst_difference(a.data(), b.data(), a.size())
                                   : std::numeric_limits<double>::infinity();
@@ -159,6 +165,24 @@ bool Judge::contradicted(const Mistake& mistake, const Variant& variant) const t
     }
     return false;
 } catch (const NotEnough&) {  // it is not known where the stage stands
+    return false;
+}
+
+bool Judge::changes_right_layers(const Variant& variant) const {
+    if (scope().find("layer.") != std::string::npos) return false;
+    for (const std::string& name : settled_) {
+        const auto [scope, stem] = scope_and_stem(name);
+        if (scope.find("layer.") == std::string::npos) continue;
+        const auto speaks_of_it = [&stem = stem](const Formula& formula) { return formula.stem == stem; };
+        if (std::none_of(variant.formulas.begin(), variant.formulas.end(), speaks_of_it)) continue;
+        try {
+            const Tensor<double> right = Replay(evidence_, scope, {}, assumed_).computed(stem);
+            const Tensor<double> wrong = Replay(evidence_, scope, variant.formulas, assumed_).computed(stem);
+            const double allowed = verdict_.tolerance.absolute + verdict_.tolerance.relative * largest_size(right);
+            if (!(largest_difference(wrong, right) <= allowed)) return true;
+        } catch (const NotEnough&) {  // the way says nothing of this layer
+        }
+    }
     return false;
 }
 
@@ -296,15 +320,20 @@ void settle_ties(std::vector<Hypothesis>& all, const Judge& judge) {
                      [&](const Hypothesis& a, const Hypothesis& b) { return order(a) < order(b); });
 }
 
-void prefer_first_way(std::vector<Hypothesis>& all) {
+void prefer_first_way(std::vector<Hypothesis>& all, const Judge& judge) {
     if (all.empty() || all.front().explanation.mistake == 0 || !all.front().explanation.fits()) return;
     const Hypothesis& best = all.front();
     const double left = best.explanation.residual * largest_size(best.predicted);
-    auto first = all.begin();
-    for (auto each = all.begin() + 1; each != all.end(); ++each)
+    std::vector<std::vector<Hypothesis>::iterator> same;
+    for (auto each = all.begin(); each != all.end(); ++each)
         if (each->explanation.mistake == best.explanation.mistake && each->explanation.fits() &&
-            each->variant < first->variant && largest_difference(each->predicted, best.predicted) <= left)
-            first = each;
+            (each == all.begin() || largest_difference(each->predicted, best.predicted) <= left))
+            same.push_back(each);
+    if (same.size() == 1) return;
+    std::sort(same.begin(), same.end(), [](const auto& a, const auto& b) { return a->variant < b->variant; });
+    const auto apart = std::find_if(same.begin(), same.end(),
+                                    [&](const auto& each) { return !judge.changes_right_layers(*each->variant); });
+    const auto first = apart == same.end() ? same.front() : *apart;
     std::rotate(all.begin(), first, first + 1);
 }
 

@@ -33,6 +33,8 @@ struct OpenHypothesis {
 double largest_difference(const Tensor<double>& a, const Tensor<double>& b);
 /// Largest |value|.
 double largest_size(const Tensor<double>& values);
+/// A gradient that is 0 everywhere: nothing was ever written there, and whatever multiplies by 0 would explain it.
+bool is_unwritten_gradient(const Evidence& evidence, const StageVerdict& verdict);
 
 class Judge {
 public:
@@ -64,6 +66,8 @@ public:
     /// kBeyondRounding times what rounding may explain. The second is not asked of one that does not fit where `best`
     /// leaves nothing but the last digit of its numbers: an eps of 1e-5 for 1e-7 is small, and seen all the same.
     bool is_far(const Explanation& other, const Explanation& best) const;
+    /// Of a stage behind the layers: true if this way would change a stage of a layer that the candidate has right.
+    bool changes_right_layers(const Variant& variant) const;
 
 private:
     const std::string& scope() const { return place_.first; }
@@ -92,7 +96,7 @@ void share_out(std::size_t count, const CancelToken& stop, const std::function<v
 /// fewer of them than another are dropped, and the rest stand in the order of the catalogue.  `all`: best first.
 void settle_ties(std::vector<Hypothesis>& all, const Judge& judge);
 /// Ways of the best one's mistake whose numbers differ by less than it leaves are not told apart: the first of them in
-/// the catalogue comes to the front.
-void prefer_first_way(std::vector<Hypothesis>& all);
+/// the catalogue comes to the front, if it can one that does not speak of layers which are right.
+void prefer_first_way(std::vector<Hypothesis>& all, const Judge& judge);
 
 }  // namespace locus::conformance

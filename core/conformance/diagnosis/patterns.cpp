@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <sstream>
@@ -172,6 +173,7 @@ namespace {
 using Sentence = std::optional<std::string>;
 
 constexpr Index kFewestValues = 4;     // fewer values agree with any rule
+constexpr double kBeyondNoise = 10;    // an offset of so many times what is allowed is no average of small differences
 constexpr Index kMostChannels = 4096;  // wider axes are words, whose order is never permuted
 
 /// <found, right> / <right, right> of some cells.
@@ -183,6 +185,7 @@ public:
         ++cells_;
     }
     double value() const { return square_ > 0 ? dot_ / square_ : 0; }
+    bool is_known() const { return square_ > 0; }
     Index cells() const { return cells_; }
 
 private:
@@ -210,7 +213,9 @@ Sentence one_offset(const Compared& at) {
     double sum = 0;
     for (Index n = 0; n < at.right.size(); ++n) sum += at.found[n] - at.right[n];
     const double offset = sum / static_cast<double>(at.right.size());
-    if (!at.explained_by([&](Index n) { return at.right[n] + offset; })) return std::nullopt;
+    if (!(std::abs(offset) >= kBeyondNoise * at.allowed) ||
+        !at.explained_by([&](Index n) { return at.right[n] + offset; }))
+        return std::nullopt;
     return "every value is off by " + short_number(offset);
 }
 
@@ -363,6 +368,7 @@ Sentence constant_offsets(const Compared& at, Index groups, GroupOf group_of, co
     if (!at.explained_by([&](Index n) { return at.right[n] + sum[static_cast<std::size_t>(group_of(n))]; }))
         return std::nullopt;
     const auto [least, most] = std::minmax_element(sum.begin(), sum.end());
+    if (!(std::max(std::abs(*least), std::abs(*most)) >= kBeyondNoise * at.allowed)) return std::nullopt;
     return words + ", from " + short_number(*least) + " to " + short_number(*most);
 }
 
@@ -379,8 +385,9 @@ Sentence constant_factors(const Compared& at, Index length, Index repeat, const 
             return std::nullopt;
     }
     std::string numbers;
-    double least = ratios[0].value(), most = least;
+    double least = std::numeric_limits<double>::infinity(), most = -least;
     for (const Ratio& ratio : ratios) {
+        if (!list && !ratio.is_known()) continue;  // 0, as it should be
         numbers += (numbers.empty() ? "" : ", ") + short_number(ratio.value());
         least = std::min(least, ratio.value());
         most = std::max(most, ratio.value());
@@ -434,6 +441,9 @@ Sentence by_group(const Compared& at) {
 std::optional<double> common_factor(const Compared& at) {
     Ratio ratio;
     for (Index n = 0; n < at.right.size(); ++n) ratio.add(at.right[n], at.found[n]);
+    // What is 0 up to rounding has no factor: any number is that many times its noise.
+    const auto is_noise = [&](double value) { return std::abs(value) <= at.allowed; };
+    if (std::all_of(at.right.values().begin(), at.right.values().end(), is_noise)) return std::nullopt;
     const double factor = ratio.value();
     if (ratio.cells() < kFewestValues || !at.explained_by([&](Index n) { return factor * at.right[n]; }, factor))
         return std::nullopt;

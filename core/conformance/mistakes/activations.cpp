@@ -42,6 +42,10 @@ Formula in_the_head() {
             }};
 }
 
+Formula in_the_pooler() {
+    return pooler_with([](const Matrix<double>& inner) { return activate<double>(inner, Activation::gelu_tanh); });
+}
+
 Mistake mistake() {
     return {.number = 39,
             .name = "GELU by its tanh form instead of erf",
@@ -51,13 +55,11 @@ Mistake mistake() {
             .lesson = "12",
             .families = {Family::deberta, Family::roformer, Family::xlnet},
             .stems = {"ffn_act", "conv_act", "/classifier.pooled", "/mlm.transform"},
-            .variants = {{"everywhere",
-                          {in_layers(), in_the_convolution(), pooler_with([](const Matrix<double>& inner) {
-                               return activate<double>(inner, Activation::gelu_tanh);
-                           }),
-                           in_the_head()}},
+            .variants = {{"everywhere", {in_layers(), in_the_convolution(), in_the_pooler(), in_the_head()}},
                          {"in the layers alone", {in_layers()}},
-                         {"in the convolution alone", {in_the_convolution()}}}};
+                         {"in the convolution alone", {in_the_convolution()}},
+                         {"in the head alone", {in_the_head()}},
+                         {"in the pooler alone", {in_the_pooler()}}}};
 }
 
 }  // namespace gelu_by_tanh

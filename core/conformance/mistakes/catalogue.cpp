@@ -57,7 +57,8 @@ std::vector<Mistake> all_groups() {
                              later_softmax_mistakes,
                              term_count_mistakes,
                              norm_axis_mistakes,
-                             query_stream_mistakes}) {
+                             query_stream_mistakes,
+                             attention_gradient_mistakes}) {
         std::vector<Mistake> mistakes = group();
         all.insert(all.end(), std::make_move_iterator(mistakes.begin()), std::make_move_iterator(mistakes.end()));
     }

@@ -19,7 +19,7 @@ struct Variant {
 };
 
 struct Mistake {
-    int number = 0;        // of the catalogue, 1 ... 128
+    int number = 0;        // of the catalogue, 1 ... 135
     bool is_rare = false;  // named after every other one that makes the same numbers
     std::string name;      // "p2c reads delta(j,i), as the paper prints it"
     std::string symptom;   // what the porter sees
@@ -86,5 +86,6 @@ std::vector<Mistake> later_softmax_mistakes();         // 125
 std::vector<Mistake> term_count_mistakes();            // 126
 std::vector<Mistake> norm_axis_mistakes();             // 127
 std::vector<Mistake> query_stream_mistakes();          // 128
+std::vector<Mistake> attention_gradient_mistakes();    // 129 to 135
 
 }  // namespace locus::conformance

@@ -1,6 +1,7 @@
 // Mistakes 78 to 79.  The backward pass of the gathers and of the relative table.
 #include <algorithm>
 
+#include "core/conformance/diagnosis/judge.h"
 #include "core/conformance/formulas/gradients.h"
 #include "core/conformance/formulas/transformer_xl.h"
 #include "core/conformance/mistakes/catalogue.h"
@@ -53,13 +54,23 @@ Formula rows(bool by_query, Write write, bool through_batch) {
             }};
 }
 
+/// Of the table alone: what it adds to grad.q or grad.k is right.
+Formula table_of(bool by_query, Write write) {
+    const std::string scatter = by_query ? "scatter.c2p" : "scatter.p2c", content = by_query ? "q" : "k";
+    return {by_query ? "grad.k_r" : "grad.q_r", {scatter, content}, [=](const Replay& at) {
+                return summed_over_samples(at.with({buckets(by_query, write)})(scatter), at(content));
+            }};
+}
+
 std::vector<Variant> gather_backward_overwrites() {
     std::vector<Variant> all;
     for (const bool by_query : {true, false})
         for (const Write write : {Write::keep_last, Write::keep_first}) {
             const std::string which = write == Write::keep_last ? "the last write stays" : "the first write stays";
             const std::string table = by_query ? ", k_r" : ", q_r";
-            all.push_back({which + " for every " + (by_query ? "query" : "key") + table, {buckets(by_query, write)}});
+            const std::string line = by_query ? "query" : "key";
+            all.push_back({which + " for every " + line + table, {buckets(by_query, write)}});
+            all.push_back({which + " for every " + line + table + " alone", {table_of(by_query, write)}});
             all.push_back({which + " within a sample" + table, {rows(by_query, write, false)}});
             all.push_back({which + " in the batch" + table, {rows(by_query, write, true)}});
         }
@@ -101,11 +112,27 @@ Formula transposed_table(bool by_query) {
             }};
 }
 
+/// A mean over B samples leaves what no other sample shares as it is: throws NotEnough where that is 1 / B of the right
+/// one, too, so that something else divided everything.
+void require_others_whole(const Replay& at) {
+    for (const char* own : {"grad.q", "grad.k", "grad.v"}) {
+        const Tensor<double>* found = at.claimed(own);
+        if (!found) continue;
+        const Tensor<double> right = at.right(own);
+        if (found->shape() != right.shape()) continue;
+        const double batch = static_cast<double>(right.extent(0));
+        const Tensor<double> part = mapped(right, [batch](double value) { return value / batch; });
+        if (largest_difference(*found, part) < 0.01 * largest_size(part)) throw NotEnough{"a gradient that is whole"};
+    }
+}
+
 /// Of what all samples share, which of them count.
 enum class Samples { first, last, mean };
 
-Tensor<double> over(Samples samples, Index batch, const std::function<Tensor<double>(Index begin, Index end)>& sum) {
+Tensor<double> over(const Replay& at, Samples samples, Index batch,
+                    const std::function<Tensor<double>(Index begin, Index end)>& sum) {
     if (batch < 2) throw NotEnough{"a second sample"};
+    if (samples == Samples::mean) require_others_whole(at);
     if (samples == Samples::first) return sum(0, 1);
     if (samples == Samples::last) return sum(batch - 1, batch);
     return mapped(sum(0, batch), [batch](double value) { return value / static_cast<double>(batch); });
@@ -117,7 +144,7 @@ Formula table(const char* stem, const char* weights, const char* x, const char* 
     if (bias) inputs.push_back(bias);
     return {stem, inputs, [=](const Replay& at) {
                 const Tensor<double> rows = bias ? biased(at(x), at(bias)) : at(x);
-                return over(samples, rows.extent(0),
+                return over(at, samples, rows.extent(0),
                             [&](Index begin, Index end) { return summed_over_samples(at(weights), rows, begin, end); });
             }};
 }
@@ -126,7 +153,7 @@ Formula bias(const char* stem, const char* weights, const char* x, Samples sampl
     return {stem, {weights, x}, [=](const Replay& at) {
                 const Tensor<double> rows =
                     at(x).rank() == 3 ? weighted_rows(at(weights), at(x)) : times_by_head(at(weights), at(x));
-                return over(samples, rows.extent(0),
+                return over(at, samples, rows.extent(0),
                             [&](Index begin, Index end) { return summed_over_rows(rows, begin, end); });
             }};
 }
@@ -138,13 +165,15 @@ std::vector<Variant> gradient_of_the_table() {
                                 {"grad.k_r and grad.q from delta(j,i)", {transposed_scatter(true)}}};
     for (const auto& [samples, how] : {std::pair{Samples::first, "only the first sample"},
                                        {Samples::last, "only the last sample"},
-                                       {Samples::mean, "the mean over samples instead of their sum"}})
-        for (const Formula& formula :
-             {table("grad.q_r", "scatter.p2c", "k", nullptr, samples),
-              table("grad.k_r", "scatter.c2p", "q", nullptr, samples),
-              table("grad.r_k", "grad.bd_raw", "q", "bias.v", samples), bias("grad.bias.u", "grad.ac", "k", samples),
-              bias("grad.bias.v", "grad.bd_raw", "r_k", samples)})
-            all.push_back({std::string(how) + " in " + formula.stem, {formula}});
+                                       {Samples::mean, "the mean over samples instead of their sum"}}) {
+        const std::vector<Formula> shared = {table("grad.q_r", "scatter.p2c", "k", nullptr, samples),
+                                             table("grad.k_r", "scatter.c2p", "q", nullptr, samples),
+                                             table("grad.r_k", "grad.bd_raw", "q", "bias.v", samples),
+                                             bias("grad.bias.u", "grad.ac", "k", samples),
+                                             bias("grad.bias.v", "grad.bd_raw", "r_k", samples)};
+        all.push_back({std::string(how) + ", everywhere", shared});
+        for (const Formula& formula : shared) all.push_back({std::string(how) + " in " + formula.stem, {formula}});
+    }
     return all;
 }
 

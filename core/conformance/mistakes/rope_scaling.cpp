@@ -167,9 +167,9 @@ bool is_listed_factor(double factor) {
 double fitted_base(const Turns& found, const Turns& right) {
     const std::vector<double> thetas = thetas_of(found);
     if (thetas.size() < 3 || !same(thetas.front(), 1)) throw NotEnough{"three pairs of channels"};
-    const double base = base_of(thetas);
-    if (!(base > 1) || is_listed_base(base, base_of(right_thetas(right)), thetas.size()))
-        throw NotEnough{"a base of its own"};
+    const double base = base_of(thetas), model = base_of(right_thetas(right));
+    if (!same(right_thetas(right), thetas_by_base(thetas.size(), model))) throw NotEnough{"a model with a base"};
+    if (!(base > 1) || is_listed_base(base, model, thetas.size())) throw NotEnough{"a base of its own"};
     return base;
 }
 
@@ -239,6 +239,15 @@ std::string as_number(double value) {
 
 }  // namespace
 
+RightAngles right_angles(const Replay& at) {
+    try {
+        const Turns right = right_turns(at);
+        return {right_thetas(right), right_length(right)};
+    } catch (const NotEnough&) {  // no table, or too few rows of it
+        return {inverse_frequencies(head_width(at)), 1};
+    }
+}
+
 // Ways of 89 and 90.
 
 std::vector<Variant> fitted_bases() {
@@ -304,11 +313,21 @@ RotaryTable<double> long_rows(const Replay&, const Turns& found, const Turns& ri
     return rows;
 }
 
+/// The angles of a model that has no table of its own.
+std::vector<Formula> not_scaled() {
+    return angles_by([](const Replay& at) {
+        const std::vector<double> plain = inverse_frequencies(head_width(at)), known = right_angles(at).thetas;
+        if (same(known, plain) || same(known, thetas_by_base(known.size(), base_of(known))))
+            throw NotEnough{"a scaled table"};
+        return plain;
+    });
+}
+
 Mistake mistake() {
     return {.number = 108,
             .name =
-                "each pair of channels has a scale of its own: factors of LongRoPE or of a ramp that the text, or "
-                "the model, does not have",
+                "each pair of channels has a scale of its own (LongRoPE, a ramp, another theta), or not that of the "
+                "model",
             .symptom = "texts of one length are right, shorter or longer ones drift",
             .betrays = "every pair turns by m theta_t', and theta_t' / theta_t is another number for each t",
             .evidence = "llama.cpp #24823: the long factors by the length that was allocated",
@@ -317,7 +336,8 @@ Mistake mistake() {
             .stems = {"/rotary.sin", "/rotary.cos"},
             .variants = {all_rows("at all positions", Length::right),
                          all_rows("at all positions, and sine and cosine are multiplied, too", Length::another),
-                         {"from one position on", fitted_tables(long_rows)}}};
+                         {"from one position on", fitted_tables(long_rows)},
+                         {"the model's scale is left out: 10000^(-2t/d)", not_scaled()}}};
 }
 
 }  // namespace a_factor_per_pair

@@ -13,6 +13,14 @@ inline constexpr std::array<double, 5> kOtherBases = {500000, 1000000, 160000, 1
 /// What rope_scaling divides positions by.
 inline constexpr std::array<double, 5> kOtherDivisors = {4, 2, 8, 0.5, 0.25};
 
+/// theta_t of the model, [d/2], and the length of its sines and cosines: those of its own table where it has one that
+/// is scaled, else 10000^(-2t/d) and 1.
+struct RightAngles {
+    std::vector<double> thetas;
+    double length = 1;
+};
+RightAngles right_angles(const Replay& at);
+
 /// Ways of mistake 89: a base that is not listed, and a listed one in one layer alone.
 std::vector<Variant> fitted_bases();
 std::vector<Variant> bases_of_one_layer();

@@ -12,12 +12,6 @@
 
 namespace locus::conformance {
 
-namespace {
-
-std::vector<double> right_angles(const Replay& at) { return inverse_frequencies(head_width(at)); }
-
-}  // namespace
-
 namespace first_sample_alone {  // mistake 88
 
 Tensor<double> rotated_in_the_first(const Tensor<double>& x, const Tensor<double>& sin, const Tensor<double>& cos) {
@@ -77,7 +71,7 @@ std::vector<Variant> factors() {
         all.push_back({factor > 1 ? "divided by " + std::to_string(static_cast<int>(factor))
                                   : "times " + std::to_string(static_cast<int>(1 / factor)),
                        angles_by([factor](const Replay& at) {
-                           std::vector<double> theta = right_angles(at);
+                           std::vector<double> theta = right_angles(at).thetas;
                            for (double& angle : theta) angle /= factor;
                            return theta;
                        })});
@@ -118,7 +112,7 @@ Mistake mistake() {
             .families = {Family::roformer},
             .stems = {"/rotary.sin", "/rotary.cos"},
             .variants = {{"", angles_by([](const Replay& at) {
-                              std::vector<double> theta = right_angles(at);
+                              std::vector<double> theta = right_angles(at).thetas;
                               if (theta.size() < 2) throw NotEnough{"two pairs of channels"};
                               for (std::size_t t = theta.size() / 2; t < theta.size(); ++t)
                                   theta[t] = theta[t - theta.size() / 2];
@@ -233,7 +227,8 @@ Mistake mistake() {
         if (std::none_of(std::begin(shown), std::end(shown), dumped) &&
             std::any_of(std::begin(the_same), std::end(the_same), dumped))
             throw NotEnough{"what the candidate rotated"};
-        return rotary_table<double>(right_angles(at), 1, positions_of(at));
+        const RightAngles right = right_angles(at);
+        return rotary_table<double>(right.thetas, 1, positions_of(at), right.length);
     };
     return {
         .number = 94,
@@ -300,7 +295,7 @@ std::vector<Formula> rotary_rounded(const Rounding& rounds) {
         return [rounds, wave](const Replay& at) {
             std::vector<double> positions(static_cast<std::size_t>(positions_of(at)));
             std::iota(positions.begin(), positions.end(), 0.0);
-            return as_rows(waves<Short>(positions, right_angles(at), rounds, wave));
+            return as_rows(waves<Short>(positions, right_angles(at).thetas, rounds, wave));
         };
     };
     return {{"/rotary.sin", {}, table(sine)}, {"/rotary.cos", {}, table(cosine)}};

@@ -35,6 +35,7 @@ std::vector<Formula> by(Index (*position)(Index b, Index h)) {
 Mistake mistake() {
     return {
         .number = 116,
+        .is_rare = true,
         .name = "heads or samples are counted instead of tokens: the rotation reads its angles along another axis",
         .symptom =
             "scores are those of queries and keys that are not rotated: the order of the words makes no difference",

@@ -140,6 +140,25 @@ Formula of_dropped_probs() {
             }};
 }
 
+/// P (dP - sum_j W dP), and the whole once more times keep where it is multiplied afterwards.
+enum class Sum { of_dropped_probs, of_undropped_output, times_keep_afterwards };
+Formula by_sum(Sum sum) {
+    return {"grad.scores", {"probs", "grad.probs", "keep", "grad.context", "v"}, [sum](const Replay& at) {
+                const Tensor<double>&probs = at("probs"), &keep = at("keep");
+                const Tensor<double> undropped = gradient_of_weights(at("grad.context"), values_of_weights(at));
+                if (sum == Sum::times_keep_afterwards) return product_of(through_softmax(probs, undropped), keep);
+                const Tensor<double>& arriving = at("grad.probs");
+                const Tensor<double> summed = sum == Sum::of_dropped_probs
+                                                  ? product_of(product_of(probs, keep), arriving)
+                                                  : product_of(probs, undropped);
+                return each_head(probs, probs.extent(2), probs.extent(3), [&](Index n, Index, Index) {
+                    const Eigen::VectorXd rows = summed.matrix(n).rowwise().sum();
+                    return Matrix<double>(
+                        probs.matrix(n).cwiseProduct(Matrix<double>(arriving.matrix(n).colwise() - rows)));
+                });
+            }};
+}
+
 Mistake mistake() {
     return {.number = 38,
             .name = "the softmax is differentiated without the sum over its row, or at the dropped-out probabilities",
@@ -153,7 +172,11 @@ Mistake mistake() {
                          {"the dropped-out probs for probs", {with({.dropped_probs = true})}},
                          {"the dropped-out probs for probs, and their gradient for that of probs",
                           {with({.dropped_probs = true, .gradient_of_them = true})}},
-                         {"the gradient of the dropped-out probs for that of probs", {of_dropped_probs()}}}};
+                         {"the gradient of the dropped-out probs for that of probs", {of_dropped_probs()}},
+                         {"the sum over the row of dropped-out probs", {by_sum(Sum::of_dropped_probs)}},
+                         {"the sum over the row from an output without dropout", {by_sum(Sum::of_undropped_output)}},
+                         {"dropout's mask after the softmax's backward pass instead of before",
+                          {by_sum(Sum::times_keep_afterwards)}}}};
 }
 
 }  // namespace wrong_softmax_backward

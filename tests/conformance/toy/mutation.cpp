@@ -107,7 +107,10 @@ Trace whole_model(const GradientRange& range, const Injection& injected) {
 Finding judge(const GradientRange& range, const Trace& candidate) {
     Evidence evidence{range.known, candidate, range.model, range.segments};
     evidence.family = range.content.family;
-    return finding_of(evidence, range.content.reference);
+    Finding finding = finding_of(evidence, range.content.reference);
+    if (const Stage* first = candidate.find(finding.first))
+        finding.unwritten = finding.first.starts_with("grad.") && widened(*first).rows().isZero(0);
+    return finding;
 }
 
 }  // namespace

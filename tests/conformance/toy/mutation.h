@@ -32,6 +32,7 @@ struct Finding {
     int named = 0;        // 0: no name
     double residual = 0;  // of the name
     std::vector<int> equivalent;
+    bool unwritten = false;  // the first wrong stage is a gradient that is 0 everywhere, which gets no name
 };
 
 /// The first stage of the evidence's candidate that is not as in `reference`, and the name of its mistake.

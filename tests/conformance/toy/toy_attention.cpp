@@ -180,12 +180,25 @@ private:
     void softmax_backward() {
         A d_weights = pairs(), d_probs = pairs(), d_scores = pairs();
         d_v_ = A(v_.shape);
+        const A v = injected_.is(130, 7) && turns_values_ ? rotated(v_, -1) : v_;
         each_pair([&](Index b, Index h, Index i, Index j) {
+            const Scalar keep = keep_(b, h, i, j), mask = keep != 0 ? Scalar(1) : Scalar(0);
+            const Scalar of_v = injected_.is(132, 0)   ? 1
+                                : injected_.is(132, 1) ? mask
+                                : injected_.is(132, 2) ? keep * keep
+                                                       : keep;
             for (Index c = 0; c < d_; ++c) {
-                d_weights(b, h, i, j) += d_context_(b, i, h * d_ + c) * v_(b, h, j, c);
-                d_v_(b, h, j, c) += probs_(b, h, i, j) * keep_(b, h, i, j) * d_context_(b, i, h * d_ + c);
+                d_weights(b, h, i, j) += d_context_(b, i, h * d_ + c) * v(b, h, j, c);
+                if (injected_.is(133, 2) && Q_ == K_)
+                    d_v_(b, h, i, c) += probs_(b, h, i, j) * keep * d_context_(b, j, h * d_ + c);
+                else
+                    d_v_(b, h, j, c) += probs_(b, h, i, j) * of_v * d_context_(b, i, h * d_ + c);
             }
-            d_probs(b, h, i, j) = d_weights(b, h, i, j) * (injected_.is(38, 3) ? Scalar(1) : keep_(b, h, i, j));
+            const Scalar of_probs = injected_.is(38, 3) || injected_.is(38, 6) ? Scalar(1)
+                                    : injected_.is(132, 3)                     ? mask
+                                    : injected_.is(132, 4)                     ? keep * keep
+                                                                               : keep;
+            d_probs(b, h, i, j) = d_weights(b, h, i, j) * of_probs;
         });
         A y = probs_;
         if (injected_.is(38, 1) || injected_.is(38, 2))
@@ -193,13 +206,38 @@ private:
         const A& dy = injected_.is(38, 2) ? d_weights : d_probs;
         for (Index n = 0; n < y.runs(); ++n) {
             Scalar sum = 0;
-            for (Index j = 0; j < K_; ++j) sum += y.run(n)[j] * dy.run(n)[j];
+            for (Index j = 0; j < K_; ++j) {
+                const Scalar weight = injected_.is(38, 4) ? keep_.run(n)[j] : Scalar(1);
+                sum += y.run(n)[j] * weight * (injected_.is(38, 5) ? d_weights : dy).run(n)[j];
+            }
             if (injected_.is(38, 0)) sum = 0;
-            for (Index j = 0; j < K_; ++j) d_scores.run(n)[j] = y.run(n)[j] * (dy.run(n)[j] - sum);
+            for (Index j = 0; j < K_; ++j) {
+                d_scores.run(n)[j] = y.run(n)[j] * (dy.run(n)[j] - sum);
+                if (injected_.is(38, 6)) d_scores.run(n)[j] *= keep_.run(n)[j];
+            }
         }
+        if (injected_.is(38, 6))
+            each_pair([&](Index b, Index h, Index i, Index j) { d_probs(b, h, i, j) *= keep_(b, h, i, j); });
         report_gradient("probs", d_probs), report_gradient("scores", d_scores);
         d_sum_ = d_scores;
         for (Scalar& value : d_sum_.values) value *= scale_;
+        if (injected_.is(129, 0)) d_sum_ = d_scores;
+        if (injected_.is(129, 1))
+            for (Scalar& value : d_sum_.values) value *= scale_;
+        if (injected_.is(129, 2))
+            for (std::size_t n = 0; n < d_sum_.values.size(); ++n)
+                d_sum_.values[n] = d_scores.values[n] / std::sqrt(static_cast<Scalar>(d_));
+    }
+
+    /// 129: what the gradient of one term is multiplied with beside the others.
+    Scalar scale_of(int left_out, int twice) const {
+        return injected_.is(129, left_out) ? 1 / scale_ : injected_.is(129, twice) ? scale_ : Scalar(1);
+    }
+    /// The same of a whole gradient.
+    A scaled_alone(A x, int left_out, int twice) const {
+        const Scalar factor = scale_of(left_out, twice);
+        for (Scalar& value : x.values) value *= factor;
+        return x;
     }
 
     /// True if this write counts: of several to one place 78 keeps the last or the first.
@@ -212,16 +250,26 @@ private:
     }
 
     /// Gradients of pairs by rows of the table: for every query [B,H,Q,2k], or for every key [B,H,K,2k].
-    A scattered(bool by_query, bool mirrored) const {
+    A scattered(bool by_query, bool mirrored, bool overwrites = false) const {
         const Index lines = by_query ? Q_ : K_, rows = k_r_.extent(1);
         A all({B_, H_, lines, rows});
         std::vector<char> written(all.values.size(), 0);
         each_pair([&](Index b, Index h, Index i, Index j) {
             const Index r = mirrored ? row(j, i) : row(i, j), line = by_query ? i : j;
             Scalar& place = all(b, h, line, r);
-            put(place, written[static_cast<std::size_t>(&place - all.values.data())], d_sum_(b, h, i, j),
-                injected_.is(78, 0) || injected_.is(78, 1), injected_.is(78, 1));
+            const Scalar scale = by_query ? scale_of(4, 7) : scale_of(5, 8);
+            put(place, written[static_cast<std::size_t>(&place - all.values.data())], scale * d_sum_(b, h, i, j),
+                injected_.is(78, 0) || injected_.is(78, 1) || overwrites, injected_.is(78, 1));
         });
+        return all;
+    }
+
+    /// 135: the rows that offsets beyond the span are clamped to lose what came there.
+    static A without_ends(A all, bool first, bool last) {
+        for (Index n = 0; n < all.runs(); ++n) {
+            if (first) all.run(n)[0] = 0;
+            if (last) all.run(n)[all.width() - 1] = 0;
+        }
         return all;
     }
 
@@ -265,50 +313,75 @@ private:
 
     void disentangled_backward() {
         const bool square = Q_ == K_;
-        const A by_query = scattered(true, injected_.is(79, 6) && square);
-        const A by_key = scattered(false, injected_.is(79, 1) && square);
+        const A by_query =
+            without_ends(scattered(true, injected_.is(79, 6) && square), injected_.is(135, 0) || injected_.is(135, 1),
+                         injected_.is(135, 0) || injected_.is(135, 2));
+        const A by_key =
+            without_ends(scattered(false, injected_.is(79, 1) && square), injected_.is(135, 3), injected_.is(135, 3));
         A d_q(q_.shape), d_k(k_.shape);
         each_pair([&](Index b, Index h, Index i, Index j) {
             for (Index c = 0; c < d_; ++c) {
-                d_q(b, h, i, c) += d_sum_(b, h, i, j) * k_(b, h, j, c);
-                d_k(b, h, j, c) += d_sum_(b, h, i, j) * q_(b, h, i, c);
+                const Scalar d_c2c = scale_of(3, 6) * d_sum_(b, h, i, j);
+                const bool turned_q = injected_.is(133, 1) && square, turned_k = injected_.is(133, 0) && square;
+                if (!injected_.is(131, 1)) d_q(b, h, turned_q ? j : i, c) += d_c2c * k_(b, h, turned_q ? i : j, c);
+                if (!injected_.is(131, 3)) d_k(b, h, turned_k ? i : j, c) += d_c2c * q_(b, h, turned_k ? j : i, c);
             }
         });
         for (Index b = 0; b < B_; ++b)
             for (Index h = 0; h < H_; ++h)
                 for (Index r = 0; r < k_r_.extent(1); ++r)
                     for (Index c = 0; c < d_; ++c) {
-                        for (Index i = 0; i < Q_; ++i) d_q(b, h, i, c) += by_query(b, h, i, r) * k_r_(h, r, c);
-                        for (Index j = 0; j < K_; ++j) d_k(b, h, j, c) += by_key(b, h, j, r) * q_r_(h, r, c);
+                        for (Index i = 0; i < Q_ && !injected_.is(131, 0); ++i)
+                            d_q(b, h, i, c) += by_query(b, h, i, r) * k_r_(h, r, c);
+                        for (Index j = 0; j < K_ && !injected_.is(131, 2); ++j)
+                            d_k(b, h, j, c) += by_key(b, h, j, r) * q_r_(h, r, c);
                     }
         const bool overwrites = injected_.is(78) && injected_.variant >= 2;
-        const A by_query_there = injected_.is(79, 5) && square ? scattered(true, true) : by_query;
+        A by_query_there = injected_.is(79, 5) && square ? scattered(true, true) : by_query;
         const A by_key_there = injected_.is(79, 0) && square ? scattered(false, true) : by_key;
-        report_gradient("k_r", overwrites ? overwritten_table(true) : table_gradient(by_query_there, q_));
-        report_gradient("q_r", overwrites ? overwritten_table(false) : table_gradient(by_key_there, k_));
-        report_gradient("v", d_v_), report_gradient("k", d_k), report_gradient("q", d_q);
+        if (injected_.is(78, 6)) by_query_there = scattered(true, false, true);
+        if (injected_.is(135, 4)) by_query_there = without_ends(by_query, true, true);
+        const A d_k_r =
+            overwrites && !injected_.is(78, 6) ? overwritten_table(true) : table_gradient(by_query_there, q_);
+        report_gradient("k_r", scaled_alone(d_k_r, 13, 14));
+        report_gradient(
+            "q_r", overwrites && !injected_.is(78, 6) ? overwritten_table(false) : table_gradient(by_key_there, k_));
+        report_gradient("v", d_v_), report_gradient("k", scaled_alone(d_k, 11, 12));
+        report_gradient("q", scaled_alone(d_q, 9, 10));
     }
 
     void rotary_backward() {
         A d_q(q_.shape), d_k(k_.shape);
         each_pair([&](Index b, Index h, Index i, Index j) {
             for (Index c = 0; c < d_; ++c) {
-                d_q(b, h, i, c) += d_sum_(b, h, i, j) * k_rot_(b, h, j, c);
-                d_k(b, h, j, c) += d_sum_(b, h, i, j) * q_rot_(b, h, i, c);
+                const bool turned_q = injected_.is(133, 1), turned_k = injected_.is(133, 0);
+                const A &k = injected_.is(130, 5) ? k_ : k_rot_, &q = injected_.is(130, 6) ? q_ : q_rot_;
+                d_q(b, h, turned_q ? j : i, c) += d_sum_(b, h, i, j) * k(b, h, turned_q ? i : j, c);
+                d_k(b, h, turned_k ? i : j, c) += d_sum_(b, h, i, j) * q(b, h, turned_k ? j : i, c);
             }
         });
-        report_gradient("v", turns_values_ ? rotated(d_v_, -1) : d_v_);
-        report_gradient("k", rotated(d_k, -1)), report_gradient("q", rotated(d_q, -1));
+        const auto turned_back = [&](const A& x, bool forward, bool not_at_all) {
+            return not_at_all ? x : rotated(x, forward ? 1 : -1);
+        };
+        const bool forward = injected_.is(130, 0), none = injected_.is(130, 1);
+        const bool turns = turns_values_ || injected_.is(130, 4);
+        report_gradient("v", turns ? turned_back(d_v_, forward || injected_.is(130, 8), none) : d_v_);
+        report_gradient("k", scaled_alone(turned_back(d_k, forward || injected_.is(130, 3), none), 11, 12));
+        report_gradient("q", scaled_alone(turned_back(d_q, forward || injected_.is(130, 2), none), 9, 10));
     }
 
     void shifted_backward() {
         const Index R = r_k_.extent(1);
         A raw({B_, H_, Q_, R}), d_q(q_.shape), d_k(k_.shape), with_v(q_.shape), d_u(u_.shape), d_bias(u_.shape);
         each_pair([&](Index b, Index h, Index i, Index j) {
-            if (sees(b, i, j)) raw(b, h, i, j + Q_ - 1 - i) = d_sum_(b, h, i, j);
+            const Index off = injected_.is(134, 2) ? 1 : injected_.is(134, 3) ? -1 : 0;
+            const Index to = injected_.is(134, 0) ? j : injected_.is(134, 1) ? j - Q_ + 1 + i : j + Q_ - 1 - i + off;
+            if (sees(b, i, j) && to >= 0 && to < R) raw(b, h, i, to) = scale_of(4, 7) * d_sum_(b, h, i, j);
             for (Index c = 0; c < d_; ++c) {
-                d_q(b, h, i, c) += d_sum_(b, h, i, j) * k_(b, h, j, c);
-                d_k(b, h, j, c) += d_sum_(b, h, i, j) * (q_(b, h, i, c) + u_(h, c));
+                const Scalar d_ac = scale_of(3, 6) * d_sum_(b, h, i, j);
+                const Scalar bias = injected_.is(131, 6) ? Scalar(0) : injected_.is(131, 7) ? bias_(h, c) : u_(h, c);
+                d_q(b, h, i, c) += d_ac * k_(b, h, j, c);
+                d_k(b, h, j, c) += d_ac * (q_(b, h, i, c) + bias);
             }
         });
         const Index begin = injected_.is(79, 3) ? B_ - 1 : 0, end = injected_.is(79, 2) ? 1 : B_;
@@ -322,12 +395,18 @@ private:
                         Scalar of_positions = 0;
                         for (Index r = 0; r < R; ++r) of_positions += raw(b, h, i, r) * r_k_(h, r, c);
                         if (counts) d_bias(h, c) += part * of_positions;
-                        d_q(b, h, i, c) += of_positions;
-                        with_v(b, h, i, c) = q_(b, h, i, c) + bias_(h, c);
+                        if (injected_.is(131, 5)) d_q(b, h, i, c) = 0;
+                        if (!injected_.is(131, 4)) d_q(b, h, i, c) += of_positions;
+                        const Scalar bias = injected_.is(131, 8)   ? Scalar(0)
+                                            : injected_.is(131, 9) ? u_(h, c)
+                                                                   : bias_(h, c);
+                        with_v(b, h, i, c) = q_(b, h, i, c) + bias;
                     }
+        if (injected_.is(131, 10)) std::swap(d_bias, d_u);
         report_gradient("bias.v", d_bias), report_gradient("bias.u", d_u);
         report_gradient("r_k", table_gradient(raw, with_v));
-        report_gradient("v", d_v_), report_gradient("k", d_k), report_gradient("q", d_q);
+        report_gradient("v", d_v_), report_gradient("k", scaled_alone(d_k, 11, 12));
+        report_gradient("q", scaled_alone(d_q, 9, 10));
     }
 
     Injection injected_;
