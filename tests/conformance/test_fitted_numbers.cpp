@@ -124,6 +124,21 @@ TEST_CASE("fitted numbers: the factors of LongRoPE for another length are named,
                "by a factor of its own: positions times 0.333333");
 }
 
+TEST_CASE("fitted numbers: a model that scales its angles is the measure of what a port leaves out", "[kit][fitted]") {
+    const std::vector<double> plain = inverse_frequencies(16);
+    const std::vector<double> scaled = divided(plain, {1, 1, 1.3, 2, 2.9, 4, 4, 4});
+    check_name(said_of(angles(scaled), angles(plain)), 108, "the model's scale is left out: 10000^(-2t/d)");
+    check_name(said_of(angles(inverse_frequencies(16, 500000)), angles(plain)), 89, "a base of its own: base 10000");
+    check_name(said_of(angles(divided(scaled, {8, 8, 8, 8, 8, 8, 8, 8})), angles(scaled)), 90,
+               "by a factor of its own: positions times 8");
+    // Positions from 1, by the model's own angles and their length.
+    const RotaryTable<double> table = rotary_table<double>(scaled, 1, 20, 1.1);
+    Trace later{StageFilter{}, Scheme::rotary};
+    later.add<float>("rotary.sin", rounded<float>(table.sin));
+    later.add<float>("rotary.cos", rounded<float>(table.cos));
+    check_name(said_of(angles(scaled, 1.1), later), 94, "every token stands one place further on");
+}
+
 TEST_CASE("fitted numbers: what any base would explain, or no angles at all, gets no name", "[kit][fitted]") {
     // Of two pairs with the first one right, a base and a factor per pair are the same.
     const std::vector<double> two = inverse_frequencies(4);

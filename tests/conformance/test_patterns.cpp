@@ -427,6 +427,36 @@ TEST_CASE("pattern: noise has none, nor has what holds nearly everywhere", "[kit
     CHECK(said("layer.0.c2p", random_tensor({1, 1, 1, 2}), random_tensor({1, 1, 1, 2}, 5)) == "no pattern found");
 }
 
+TEST_CASE("pattern: the noise of a zero has no factor, a small difference is no offset, a row of zeros has none",
+          "[kit]") {
+    const Tensor<double> right = random_tensor({1, 6, 9});
+    const auto said_at = [](const Tensor<double>& expected, const Tensor<double>& found, double allowed) {
+        Trace reference, candidate;
+        reference.add("layer.0.attention", expected);
+        candidate.add("layer.0.attention", found);
+        const Comparison comparison = compare(reference, candidate, Tolerance{0, allowed});
+        REQUIRE(comparison.first());
+        return describe_difference({reference, candidate, nullptr, {}}, *comparison.first());
+    };
+    Tensor<double> noise = right, many_times = right;
+    for (Index n = 0; n < noise.size(); ++n) noise[n] *= 1e-17;
+    CHECK(said_at(noise, many_times, 1e-9) == kNoPattern);
+    // Nothing is said by the names of axes that a tensor of another rank does not have.
+    CHECK(said("mlm.logits", random_tensor({6, 9}), random_tensor({6, 9}, 2)) == kNoPattern);
+
+    Tensor<double> near = right;
+    for (Index n = 0; n < near.size(); ++n) near[n] += n % 9 == 0 ? 0.5e-9 : 1.5e-9;
+    CHECK(said_at(right, near, 1e-9).find("value is off by") == std::string::npos);
+
+    Tensor<double> half_empty = right, by_row = right;
+    for (Index n = 0; n < right.size(); ++n) {
+        const Index row = n / 9;
+        if (row == 2) half_empty[n] = 0;
+        by_row[n] = half_empty[n] / static_cast<double>(row + 1);
+    }
+    CHECK(said_at(half_empty, by_row, 1e-9) == "each row has a factor of its own, from 0.166667 to 1");
+}
+
 TEST_CASE("pattern: every sentence about places has a stage that earns it", "[kit]") {
     CHECK(said_where([](Index, Index, Index i, Index j) { return i - j >= 3; }) ==
           "only pairs with i - j >= 3 are wrong");

@@ -151,7 +151,11 @@ std::string describe_difference(const Evidence& evidence, const StageVerdict& ve
     const Tensor<double> right = widened(*stage), found = widened(*evidence.candidate.at(verdict.name));
     if (right.shape() != found.shape()) return verdict.reason;
     if (const auto other = another_stage(evidence, verdict)) return *other;
-    const Compared compared{right, found, verdict.allowed, stage->axes, memory_of(evidence, verdict.name, right)};
+    // A tensor of another rank than the stage has, such as one of two programs that agree on it, has axes without
+    // names.
+    const std::vector<std::string> axes =
+        stage->axes.size() == right.shape().size() ? stage->axes : std::vector<std::string>{};
+    const Compared compared{right, found, verdict.allowed, axes, memory_of(evidence, verdict.name, right)};
     const auto segment = static_cast<std::size_t>(segment_of(verdict.name));
     const ModelInput* input = segment < evidence.segments.size() ? &evidence.segments[segment] : nullptr;
     if (!common_factor(compared) && in_single_precision(evidence, compared, verdict))
@@ -192,6 +196,12 @@ private:
     double dot_ = 0, square_ = 0;
     Index cells_ = 0;
 };
+
+/// Nothing of the right values is beyond rounding.
+bool is_noise(const Compared& at) {
+    return std::all_of(at.right.values().begin(), at.right.values().end(),
+                       [&](double value) { return std::abs(value) <= at.allowed; });
+}
 
 Sentence one_factor(const Compared& at) {
     const std::optional<double> factor = common_factor(at);
@@ -375,7 +385,7 @@ Sentence constant_offsets(const Compared& at, Index groups, GroupOf group_of, co
 /// A factor per group of neighbouring cells; `repeat` groups follow each other and begin anew.
 Sentence constant_factors(const Compared& at, Index length, Index repeat, const std::string& words, bool list) {
     const Index groups = std::min(at.right.size() / length, repeat);
-    if (length < kFewestValues || groups < 2) return std::nullopt;
+    if (length < kFewestValues || groups < 2 || is_noise(at)) return std::nullopt;
     std::vector<Ratio> ratios(static_cast<std::size_t>(groups));
     for (Index n = 0; n < at.right.size(); ++n)
         ratios[static_cast<std::size_t>(n / length % groups)].add(at.right[n], at.found[n]);
@@ -442,8 +452,7 @@ std::optional<double> common_factor(const Compared& at) {
     Ratio ratio;
     for (Index n = 0; n < at.right.size(); ++n) ratio.add(at.right[n], at.found[n]);
     // What is 0 up to rounding has no factor: any number is that many times its noise.
-    const auto is_noise = [&](double value) { return std::abs(value) <= at.allowed; };
-    if (std::all_of(at.right.values().begin(), at.right.values().end(), is_noise)) return std::nullopt;
+    if (is_noise(at)) return std::nullopt;
     const double factor = ratio.value();
     if (ratio.cells() < kFewestValues || !at.explained_by([&](Index n) { return factor * at.right[n]; }, factor))
         return std::nullopt;
