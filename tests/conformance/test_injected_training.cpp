@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "core/conformance/diagnosis/all_mistakes.h"
 #include "tests/conformance/recorded.h"
 #include "tests/conformance/toy/mutation.h"
 #include "tests/conformance/toy/recorded_ranges.h"
@@ -24,6 +25,13 @@ const std::vector<GradientRange>& ranges() {
 std::string say(const Finding& finding) {
     return finding.where + ", " + finding.dump + ", " + finding.first + " -> " +
            (finding.named ? std::to_string(finding.named) : std::string("no name"));
+}
+
+/// What is said of the first wrong stage, by one stage, by a whole pass and by pairs.
+WrongStage first_judged(const Evidence& evidence) {
+    const Comparison comparison = compare(evidence.reference, evidence.candidate);
+    REQUIRE(comparison.first());
+    return diagnose_all(evidence, comparison, *comparison.first(), {}).stages.front();
 }
 
 }  // namespace
@@ -74,10 +82,10 @@ TEST_CASE("gradient mutations: a gradient that was never written gets no name, a
             port.add<double>(unwritten.name, Tensor<double>(unwritten.shape()));
             Evidence evidence{range.known, port, nullptr, range.segments};
             evidence.family = range.content.family;
-            const Finding finding = finding_of(evidence, range.content.reference);
-            INFO(range.content.id << ", " << say(finding));
-            CHECK(finding.first == unwritten.name);
-            CHECK(finding.named == 0);
+            const WrongStage first = first_judged(evidence);
+            INFO(range.content.id);
+            CHECK(first.stage == unwritten.name);
+            CHECK_FALSE(first.explained());
         }
     }
 }
@@ -88,7 +96,7 @@ TEST_CASE("gradient mutations: what a model's pass does not compute is not expla
     for (const GradientRange& range : ranges()) {
         if (!range.model) continue;
         Trace port;
-        for (const Stage& stage : range.content.reference.stages()) {
+        for (const Stage& stage : range.known.stages()) {
             Tensor<double> values = widened(stage);
             for (Index n = 0; stage.name.starts_with("grad.") && n < values.size(); ++n)
                 values[n] *= 1 + 0.5 * std::sin(static_cast<double>(n));
@@ -96,10 +104,11 @@ TEST_CASE("gradient mutations: what a model's pass does not compute is not expla
                 port.add<double>(stage.name, std::move(values));
         }
         const Evidence evidence{range.known, port, range.model, range.segments};
-        const Finding finding = finding_of(evidence, range.content.reference);
-        INFO(range.content.id << ", " << say(finding));
-        CHECK(finding.first.starts_with("grad."));
-        CHECK(finding.named == 0);
+        const WrongStage first = first_judged(evidence);
+        INFO(range.content.id);
+        CHECK(port.find("emd.1.output"));
+        CHECK(first.stage.starts_with("grad."));
+        CHECK_FALSE(first.explained());
     }
 }
 

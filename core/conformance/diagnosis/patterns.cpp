@@ -69,6 +69,11 @@ std::string scale_taken(const Evidence& evidence, const std::string& stage, cons
     return "";
 }
 
+/// Names of its axes; none for a tensor of another rank than the stage has, on which two programs may agree.
+std::vector<std::string> axes_of(const Stage& stage, const Tensor<double>& values) {
+    return stage.axes.size() == values.shape().size() ? stage.axes : std::vector<std::string>{};
+}
+
 /// A loss: ": in bits instead of nats"; empty for every other stage and difference.
 std::string in_bits(const std::string& stage, const Compared& compared) {
     const std::optional<double> factor = stage.ends_with("loss") ? common_factor(compared) : std::nullopt;
@@ -136,7 +141,7 @@ std::optional<std::string> scaled_already(const Evidence& evidence, const StageV
     if (verdict.worst < 0 || scope_and_stem(verdict.name).second.starts_with("scores")) return std::nullopt;
     const auto stage = evidence.reference.at(verdict.name);
     const Tensor<double> right = widened(*stage), found = widened(*evidence.candidate.at(verdict.name));
-    const Compared compared{right, found, verdict.allowed, stage->axes};
+    const Compared compared{right, found, verdict.allowed, axes_of(*stage, right)};
     const std::string scale = scale_taken(evidence, verdict.name, compared);
     const auto values = scale.empty() ? std::nullopt : pattern_of_values(compared);
     return values ? std::optional(*values + scale) : std::nullopt;
@@ -151,11 +156,8 @@ std::string describe_difference(const Evidence& evidence, const StageVerdict& ve
     const Tensor<double> right = widened(*stage), found = widened(*evidence.candidate.at(verdict.name));
     if (right.shape() != found.shape()) return verdict.reason;
     if (const auto other = another_stage(evidence, verdict)) return *other;
-    // A tensor of another rank than the stage has, such as one of two programs that agree on it, has axes without
-    // names.
-    const std::vector<std::string> axes =
-        stage->axes.size() == right.shape().size() ? stage->axes : std::vector<std::string>{};
-    const Compared compared{right, found, verdict.allowed, axes, memory_of(evidence, verdict.name, right)};
+    const Compared compared{right, found, verdict.allowed, axes_of(*stage, right),
+                            memory_of(evidence, verdict.name, right)};
     const auto segment = static_cast<std::size_t>(segment_of(verdict.name));
     const ModelInput* input = segment < evidence.segments.size() ? &evidence.segments[segment] : nullptr;
     if (!common_factor(compared) && in_single_precision(evidence, compared, verdict))
