@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <limits>
+#include <memory>
+#include <random>
 
 #include "core/conformance/diagnosis/diagnosis.h"
 #include "core/conformance/diagnosis/evidence.h"
@@ -205,6 +207,48 @@ TEST_CASE("diagnosis: what stands before stages that are right is not to blame",
         REQUIRE(port->diagnosis.named);
         CHECK(port->diagnosis.named->mistake == 1);
     }
+}
+
+TEST_CASE("diagnosis: what would change another stage of the layer, which is right, is no name", "[kit]") {
+    // Queries alone are turned by the angles of the next position: a table counted from 1 would turn keys, too.
+    Trace reference{StageFilter{}, Scheme::rotary}, candidate{StageFilter{}, Scheme::rotary};
+    std::mt19937 generator(5);
+    std::normal_distribution<double> normal;
+    const auto turned = [](const Tensor<double>& x, Index first) {
+        const RotaryTable<double> table = rotary_table<double>(inverse_frequencies(8), first, 9);
+        Tensor<double> y(x.shape());
+        for (Index n = 0; n < 6; ++n) y.matrix(n) = rotate<double>(x.matrix(n), table, RotaryLayout::interleaved);
+        return y;
+    };
+    const RotaryTable<double> right = rotary_table<double>(inverse_frequencies(8), 0, 9);
+    reference.add<double>("rotary.sin",
+                          Tensor<double>({9, 4}, std::vector<double>(right.sin.data(), right.sin.data() + 36)));
+    reference.add<double>("rotary.cos",
+                          Tensor<double>({9, 4}, std::vector<double>(right.cos.data(), right.cos.data() + 36)));
+    for (const char* stem : {"layer.0.q", "layer.0.k"}) {
+        Tensor<double> x({2, 3, 9, 8});
+        for (Index n = 0; n < x.size(); ++n) x[n] = normal(generator);
+        for (Trace* trace : {&reference, &candidate}) trace->add<double>(stem, x);
+        const std::string rotated = std::string(stem) + "_rot";
+        reference.add<double>(rotated, turned(x, 0));
+        candidate.add<double>(rotated, turned(x, stem[8] == 'q' ? 1 : 0));
+    }
+    Evidence evidence{reference, candidate, nullptr, {}};
+    evidence.family = Family::roformer;
+    const auto named_in = [&](const Trace& port) -> int {
+        Evidence of_port = evidence;
+        of_port.candidate = port;
+        of_port.shared = std::make_shared<SharedWork>();
+        const Comparison comparison = compare(reference, port);
+        REQUIRE(comparison.first());
+        const Diagnosis diagnosis = diagnose(of_port, comparison, *comparison.first());
+        return diagnosis.named ? diagnosis.named->mistake : 0;
+    };
+    CHECK(named_in(candidate) == 0);
+    Trace without_keys{StageFilter{}, Scheme::rotary};
+    for (const char* stem : {"layer.0.q", "layer.0.q_rot"})
+        without_keys.add<double>(stem, candidate.at(stem).as<double>());
+    CHECK(named_in(without_keys) == 94);
 }
 
 // Two files alone tell less than two files, a model and its input: a diagnosis says what is missing and invents

@@ -84,6 +84,12 @@ Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const
     std::stable_sort(all.begin(), all.end(), [](const Hypothesis& a, const Hypothesis& b) {
         return a.explanation.residual < b.explanation.residual;
     });
+    all.erase(std::remove_if(all.begin(), all.end(),
+                             [&](const Hypothesis& each) {
+                                 return each.explanation.mistake != 0 && each.explanation.fits() &&
+                                        judge.changes_right_neighbours(*each.variant);
+                             }),
+              all.end());
     settle_ties(all, judge);
     prefer_first_way(all, judge);
     for (const Hypothesis& each : all) diagnosis.judged.push_back(each.explanation);

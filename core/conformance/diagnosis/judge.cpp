@@ -168,22 +168,37 @@ bool Judge::contradicted(const Mistake& mistake, const Variant& variant) const t
     return false;
 }
 
+bool Judge::changes_in(const std::string& scope, const std::string& stem, const Variant& variant, double times) const
+    try {
+    const Replay wrong(evidence_, scope, variant.formulas, assumed_);
+    if (!wrong.touches(stem)) return false;
+    const Tensor<double> right = Replay(evidence_, scope, {}, assumed_).computed(stem);
+    const double allowed = verdict_.tolerance.absolute + verdict_.tolerance.relative * largest_size(right);
+    return !(largest_difference(wrong.computed(stem), right) <= times * allowed);
+} catch (const NotEnough&) {  // the way says nothing of this stage
+    return false;
+} catch (const Error&) {  // shapes that do not fit the formula
+    return false;
+}
+
 bool Judge::changes_right_layers(const Variant& variant) const {
     if (scope().find("layer.") != std::string::npos) return false;
-    for (const std::string& name : settled_) {
+    return std::any_of(settled_.begin(), settled_.end(), [&](const std::string& name) {
         const auto [scope, stem] = scope_and_stem(name);
-        if (scope.find("layer.") == std::string::npos) continue;
-        const auto speaks_of_it = [&stem = stem](const Formula& formula) { return formula.stem == stem; };
-        if (std::none_of(variant.formulas.begin(), variant.formulas.end(), speaks_of_it)) continue;
-        try {
-            const Tensor<double> right = Replay(evidence_, scope, {}, assumed_).computed(stem);
-            const Tensor<double> wrong = Replay(evidence_, scope, variant.formulas, assumed_).computed(stem);
-            const double allowed = verdict_.tolerance.absolute + verdict_.tolerance.relative * largest_size(right);
-            if (!(largest_difference(wrong, right) <= allowed)) return true;
-        } catch (const NotEnough&) {  // the way says nothing of this layer
-        }
-    }
-    return false;
+        if (scope.find("layer.") == std::string::npos) return false;
+        const bool speaks_of_it = std::any_of(variant.formulas.begin(), variant.formulas.end(),
+                                              [&, &stem = stem](const Formula& each) { return each.stem == stem; });
+        return speaks_of_it && changes_in(scope, stem, variant, 1);
+    });
+}
+
+bool Judge::changes_right_neighbours(const Variant& variant) const {
+    if (scope().find("layer.") == std::string::npos) return false;
+    return std::any_of(settled_.begin(), settled_.end(), [&](const std::string& name) {
+        const auto [scope, stem] = scope_and_stem(name);
+        if (scope != this->scope() || Replay(evidence_, scope).origins(stem, {}).contains(this->stem())) return false;
+        return changes_in(scope, stem, variant, kBeyondRounding);
+    });
 }
 
 bool Judge::changes(const Variant& variant) const try {
