@@ -212,6 +212,9 @@ TEST_CASE("mistaken pass: a choice that cannot be made is refused in one sentenc
     refused("0", Fault::usage, "the mistake is \"0\"");
     refused("7.15", Fault::usage, "mistake 7.15 is not in the catalogue: mistake 7 is made in 14 ways");
     refused("56", Fault::usage, "mistake 56 is one of roformer, and this model is a deberta");
+    refused(
+        "129", Fault::unsupported,
+        "mistake 129 cannot be made with this model and input: it needs a backward pass, and this one goes forward");
     refused("22", Fault::unsupported, "mistake 22 cannot be made with this model and input: it needs a packed");
 }
 

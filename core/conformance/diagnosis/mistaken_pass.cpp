@@ -86,6 +86,10 @@ class Port {
 public:
     Port(const RightPass& right, const Variant& variant, bool keeps) : right_(right), keeps_(keeps) {
         formulas_ = variant.formulas;
+        is_of_gradients_ = std::all_of(formulas_.begin(), formulas_.end(), [](const Formula& formula) {
+            return formula.stem.starts_with("grad.") || formula.stem.starts_with("/grad.") ||
+                   formula.stem.starts_with("scatter.");
+        });
         for (const std::string& name : names_)
             for (const Formula& formula : variant.formulas)
                 if (scope_and_stem(name).second == formula.stem) applied_[formula.stem] = false;
@@ -129,8 +133,9 @@ public:
     }
     /// Throws NotEnough where a wrong formula could be applied nowhere: half a mistake is another one.
     void require_applied() const {
-        if (!applied_any_ || !applied_all())
-            throw NotEnough{why_not_.empty() ? "a stage that this model does not have" : why_not_};
+        if (applied_any_ && applied_all()) return;
+        if (is_of_gradients_) throw NotEnough{"a backward pass, and this one goes forward alone"};
+        throw NotEnough{why_not_.empty() ? "a stage that this model does not have" : why_not_};
     }
 
     MistakenPass pass;
@@ -203,6 +208,7 @@ private:
     std::map<std::string, bool> applied_;  // wrong formulas of stages that this model has, by stem
     bool applied_any_ = false;             // or of what leads to such a stage
     std::set<std::string> others_;         // stages that changed or were left out
+    bool is_of_gradients_ = false;         // the mistake is one of backward passes
     std::string why_not_;
 };
 
