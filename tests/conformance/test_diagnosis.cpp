@@ -8,6 +8,8 @@
 #include "core/conformance/diagnosis/diagnosis.h"
 #include "core/conformance/diagnosis/evidence.h"
 #include "core/conformance/diagnosis/judge.h"
+#include "core/conformance/formulas/roformer.h"
+#include "core/conformance/kit/cases.h"
 #include "core/io/safetensors.h"
 #include "core/models/deberta.h"
 #include "tests/conformance/recorded.h"
@@ -249,6 +251,30 @@ TEST_CASE("diagnosis: what would change another stage of the layer, which is rig
     for (const char* stem : {"layer.0.q", "layer.0.q_rot"})
         without_keys.add<double>(stem, candidate.at(stem).as<double>());
     CHECK(named_in(without_keys) == 94);
+}
+
+TEST_CASE("diagnosis: queries of a later step are turned by the last rows of the port's own table", "[kit]") {
+    const CaseContent cached = cached_rotation_case();
+    const RotaryTable<double> table = rotary_table<double>(inverse_frequencies(4), 0, 7);
+    Trace known, port{StageFilter{}, Scheme::rotary};
+    for (const Trace* part : {&cached.inputs, &cached.reference})
+        for (const Stage& stage : part->stages()) known.add(stage);
+    port.add<double>("rotary.sin", as_rows(table.sin));
+    port.add<double>("rotary.cos", as_rows(table.cos));
+    for (const std::string stem : {"q", "k"}) {
+        Tensor<double> x = cached.inputs.at("layer.0." + stem).as<double>();
+        const RotaryTable<double> rows = stem == "q" ? table.rows(4, 3) : table;
+        for (Index n = 0; n < 6; ++n) x.matrix(n) = rotate<double>(x.matrix(n), rows, RotaryLayout::half_split);
+        port.add<double>("layer.0." + stem + "_rot", std::move(x));
+    }
+    Evidence evidence{known, port, nullptr, {}};
+    evidence.family = Family::roformer;
+    const Comparison comparison = compare(known, port);
+    REQUIRE(comparison.first());
+    CHECK(comparison.first()->name == "layer.0.q_rot");
+    const Diagnosis diagnosis = diagnose(evidence, comparison, *comparison.first());
+    REQUIRE(diagnosis.named);
+    CHECK(diagnosis.named->mistake == 56);
 }
 
 // Two files alone tell less than two files, a model and its input: a diagnosis says what is missing and invents

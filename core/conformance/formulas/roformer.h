@@ -27,11 +27,18 @@ inline Tensor<double> rotated_across_heads(const Tensor<double>& x) {
     return split_heads(y, x.extent(1));
 }
 
+/// The last rows of a table [T,d/2]: queries of a later step have fewer rows than the table, and stand at its end.
+inline Tensor<double> last_rows(const Tensor<double>& table, Index rows) {
+    if (table.rank() != 2 || table.extent(0) <= rows) return table;
+    return as_rows(table.matrix().bottomRows(rows));
+}
+
 /// A rotated stage out of the one it is made of, by another step(x, sin, cos).
 template <class Step>
 Formula rotation(const std::string& stem, const std::string& from, Step step) {
     return {stem, {from, "/rotary.sin", "/rotary.cos"}, [from, step](const Replay& at) {
-                return step(at(from), at("/rotary.sin"), at("/rotary.cos"));
+                const Tensor<double>& x = at(from);
+                return step(x, last_rows(at("/rotary.sin"), x.extent(2)), last_rows(at("/rotary.cos"), x.extent(2)));
             }};
 }
 
