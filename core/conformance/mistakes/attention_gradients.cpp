@@ -71,9 +71,9 @@ Mistake mistake() {
 
 namespace rotation_of_the_backward_pass {  // mistake 130
 
-enum class Turn { forward, none };
+enum class Turn { forward, none, back_twice, back_by_halves };
 
-/// The gradient of what was rotated, turned once more in the same direction or not at all, for it to be turned back.
+/// The gradient of what was rotated, turned otherwise than back once between neighbours.
 Formula turned(const char* stem, Turn turn) {
     const std::string rotated = std::string(stem) + "_rot";
     return {stem, {rotated, "/rotary.sin", "/rotary.cos"}, [=](const Replay& at) {
@@ -83,7 +83,11 @@ Formula turned(const char* stem, Turn turn) {
                 if (turn == Turn::none) return x;
                 const RotaryTable<double> table{at("/rotary.sin").matrix(), at("/rotary.cos").matrix()};
                 return each_head(x, x.extent(2), x.extent(3), [&](Index n, Index, Index) {
-                    return rotate<double>(x.matrix(n), table, RotaryLayout::interleaved);
+                    if (turn == Turn::forward) return rotate<double>(x.matrix(n), table, RotaryLayout::interleaved);
+                    const bool halves = turn == Turn::back_by_halves;
+                    const Matrix<double> once = rotate_back<double>(
+                        x.matrix(n), table, halves ? RotaryLayout::half_split : RotaryLayout::interleaved);
+                    return halves ? once : rotate_back<double>(once, table, RotaryLayout::interleaved);
                 });
             }};
 }
@@ -120,8 +124,11 @@ Formula probs_by_unrotated_values() {
 
 std::vector<Variant> ways() {
     std::vector<Variant> all;
-    for (const Turn turn : {Turn::forward, Turn::none}) {
-        const std::string how = turn == Turn::forward ? " by R_m once more instead of R_-m" : " not turned back";
+    for (const auto& [turn, words] : {std::pair{Turn::forward, " by R_m once more instead of R_-m"},
+                                      {Turn::none, " not turned back"},
+                                      {Turn::back_twice, " turned back twice"},
+                                      {Turn::back_by_halves, " turned back with partners in halves"}}) {
+        const std::string how = words;
         all.push_back({"queries and keys" + how, {turned("grad.q", turn), turned("grad.k", turn)}});
         all.push_back({"queries alone" + how, {turned("grad.q", turn)}, {"grad.q"}});
         all.push_back({"keys alone" + how, {turned("grad.k", turn)}, {"grad.k"}});
@@ -156,9 +163,21 @@ Mistake mistake() {
     const auto way = [](const char* how, const char* stem, std::vector<std::string> inputs, Part part) {
         return Variant{how, {{stem, std::move(inputs), part}}, {stem}};
     };
+    const auto twice = [](const char* how, const char* stem, const char* pairs, std::vector<std::string> inputs,
+                          Part part) {
+        inputs.emplace_back(pairs);
+        return Variant{how,
+                       {{stem, std::move(inputs), [=](const Replay& at) { return sum_of(at.right(stem), part(at)); }}},
+                       {stem}};
+    };
+    const auto of_both = [](const Replay& at) {
+        const Tensor<double> of_u = times_by_head(at("grad.ac"), at("k"));
+        const Tensor<double> of_v = weighted_rows(at("grad.bd_raw"), at("r_k"));
+        return sum_of(summed_over_rows(of_u, 0, of_u.extent(0)), summed_over_rows(of_v, 0, of_v.extent(0)));
+    };
     return {
         .number = 131,
-        .name = "a gradient lacks the part of one term, or a bias in what it is multiplied with",
+        .name = "a gradient lacks the part of one term or has it twice, or lacks a bias in what it is multiplied with",
         .symptom = "finite differences fail for queries or keys alone",
         .betrays = "what is missing is dS times the relative table, dS times the keys, or dS times u or v",
         .evidence = "",
@@ -188,6 +207,16 @@ Mistake mistake() {
                 [](const Replay& at) { return summed_over_samples(at("grad.bd_raw"), at("q")); }),
             way("grad.r_k of q + u", "grad.r_k", {"grad.bd_raw", "q", "bias.u"},
                 [](const Replay& at) { return summed_over_samples(at("grad.bd_raw"), biased(at("q"), at("bias.u"))); }),
+            twice("c2p twice in grad.q", "grad.q", "scatter.c2p", {"k_r"},
+                  [](const Replay& at) { return weighted_rows(at("scatter.c2p"), at("k_r")); }),
+            twice("p2c twice in grad.k", "grad.k", "scatter.p2c", {"q_r"},
+                  [](const Replay& at) { return weighted_rows(at("scatter.p2c"), at("q_r")); }),
+            twice("bd twice in grad.q", "grad.q", "grad.bd_raw", {"r_k"},
+                  [](const Replay& at) { return weighted_rows(at("grad.bd_raw"), at("r_k")); }),
+            {"u and v each get the gradients of both",
+             {{"grad.bias.u", {"grad.bd_raw", "r_k", "grad.ac", "k"}, of_both},
+              {"grad.bias.v", {"grad.bd_raw", "r_k", "grad.ac", "k"}, of_both}},
+             {"grad.bias.u", "grad.bias.v"}},
             {"the gradients of u and v exchanged",
              {{"grad.bias.u", {"grad.bd_raw", "r_k"}, [](const Replay& at) { return at.right("grad.bias.v"); }},
               {"grad.bias.v", {"grad.ac", "k"}, [](const Replay& at) { return at.right("grad.bias.u"); }}},

@@ -141,42 +141,50 @@ Formula of_dropped_probs() {
 }
 
 /// P (dP - sum_j W dP), and the whole once more times keep where it is multiplied afterwards.
-enum class Sum { of_dropped_probs, of_undropped_output, times_keep_afterwards };
+enum class Sum { of_dropped_probs, of_undropped_output, times_keep_afterwards, without_probs, mean, over_queries };
 Formula by_sum(Sum sum) {
     return {"grad.scores", {"probs", "grad.probs", "keep", "grad.context", "v"}, [sum](const Replay& at) {
-                const Tensor<double>&probs = at("probs"), &keep = at("keep");
+                const Tensor<double>&probs = at("probs"), &keep = at("keep"), &arriving = at("grad.probs");
                 const Tensor<double> undropped = gradient_of_weights(at("grad.context"), values_of_weights(at));
                 if (sum == Sum::times_keep_afterwards) return product_of(through_softmax(probs, undropped), keep);
-                const Tensor<double>& arriving = at("grad.probs");
-                const Tensor<double> summed = sum == Sum::of_dropped_probs
-                                                  ? product_of(product_of(probs, keep), arriving)
-                                                  : product_of(probs, undropped);
+                Tensor<double> summed = product_of(probs, sum == Sum::of_undropped_output ? undropped : arriving);
+                if (sum == Sum::of_dropped_probs) summed = product_of(std::move(summed), keep);
+                if (sum == Sum::without_probs) summed = arriving;
                 return each_head(probs, probs.extent(2), probs.extent(3), [&](Index n, Index, Index) {
-                    const Eigen::VectorXd rows = summed.matrix(n).rowwise().sum();
-                    return Matrix<double>(
-                        probs.matrix(n).cwiseProduct(Matrix<double>(arriving.matrix(n).colwise() - rows)));
+                    Matrix<double> rest = arriving.matrix(n);
+                    if (sum == Sum::over_queries)
+                        rest.rowwise() -= RowVector<double>(summed.matrix(n).colwise().sum());
+                    else if (sum == Sum::mean)
+                        rest.colwise() -= Eigen::VectorXd(summed.matrix(n).rowwise().mean());
+                    else
+                        rest.colwise() -= Eigen::VectorXd(summed.matrix(n).rowwise().sum());
+                    return Matrix<double>(probs.matrix(n).cwiseProduct(rest));
                 });
             }};
 }
 
 Mistake mistake() {
-    return {.number = 38,
-            .name = "the softmax is differentiated without the sum over its row, or at the dropped-out probabilities",
-            .symptom = "gradients are biased, and training still moves",
-            .betrays = "a row of grad.scores sums to 0; probs (dP - sum_j probs dP) is what it must be",
-            .evidence = "aws-neuron/nki-samples #81; ooples/AiDotNet #1701",
-            .lesson = "29",
-            .families = {Family::deberta, Family::roformer, Family::transformer_xl},
-            .stems = {"grad.probs", "grad.scores"},
-            .variants = {{"probs dP, without the sum over the row", {without_sum()}},
-                         {"the dropped-out probs for probs", {with({.dropped_probs = true})}},
-                         {"the dropped-out probs for probs, and their gradient for that of probs",
-                          {with({.dropped_probs = true, .gradient_of_them = true})}},
-                         {"the gradient of the dropped-out probs for that of probs", {of_dropped_probs()}},
-                         {"the sum over the row of dropped-out probs", {by_sum(Sum::of_dropped_probs)}},
-                         {"the sum over the row from an output without dropout", {by_sum(Sum::of_undropped_output)}},
-                         {"dropout's mask after the softmax's backward pass instead of before",
-                          {by_sum(Sum::times_keep_afterwards)}}}};
+    return {
+        .number = 38,
+        .name = "the softmax is differentiated without the right sum over its row, or at the dropped-out probabilities",
+        .symptom = "gradients are biased, and training still moves",
+        .betrays = "a row of grad.scores sums to 0; probs (dP - sum_j probs dP) is what it must be",
+        .evidence = "aws-neuron/nki-samples #81; ooples/AiDotNet #1701",
+        .lesson = "29",
+        .families = {Family::deberta, Family::roformer, Family::transformer_xl},
+        .stems = {"grad.probs", "grad.scores"},
+        .variants = {{"probs dP, without the sum over the row", {without_sum()}},
+                     {"the dropped-out probs for probs", {with({.dropped_probs = true})}},
+                     {"the dropped-out probs for probs, and their gradient for that of probs",
+                      {with({.dropped_probs = true, .gradient_of_them = true})}},
+                     {"the gradient of the dropped-out probs for that of probs", {of_dropped_probs()}},
+                     {"the sum over the row of dropped-out probs", {by_sum(Sum::of_dropped_probs)}},
+                     {"the sum over the row from an output without dropout", {by_sum(Sum::of_undropped_output)}},
+                     {"dropout's mask after the softmax's backward pass instead of before",
+                      {by_sum(Sum::times_keep_afterwards)}},
+                     {"the sum over the row of dP alone, without probs", {by_sum(Sum::without_probs)}},
+                     {"the mean over the row for the sum", {by_sum(Sum::mean)}},
+                     {"the sum over queries instead of keys", {by_sum(Sum::over_queries)}}}};
 }
 
 }  // namespace wrong_softmax_backward

@@ -208,10 +208,16 @@ private:
             Scalar sum = 0;
             for (Index j = 0; j < K_; ++j) {
                 const Scalar weight = injected_.is(38, 4) ? keep_.run(n)[j] : Scalar(1);
-                sum += y.run(n)[j] * weight * (injected_.is(38, 5) ? d_weights : dy).run(n)[j];
+                const Scalar probability = injected_.is(38, 7) ? Scalar(1) : y.run(n)[j];
+                sum += probability * weight * (injected_.is(38, 5) ? d_weights : dy).run(n)[j];
             }
             if (injected_.is(38, 0)) sum = 0;
+            if (injected_.is(38, 8)) sum /= static_cast<Scalar>(K_);
             for (Index j = 0; j < K_; ++j) {
+                if (injected_.is(38, 9)) {  // over queries
+                    sum = 0;
+                    for (Index i = n / Q_ * Q_; i < (n / Q_ + 1) * Q_; ++i) sum += y.run(i)[j] * dy.run(i)[j];
+                }
                 d_scores.run(n)[j] = y.run(n)[j] * (dy.run(n)[j] - sum);
                 if (injected_.is(38, 6)) d_scores.run(n)[j] *= keep_.run(n)[j];
             }
@@ -331,10 +337,11 @@ private:
             for (Index h = 0; h < H_; ++h)
                 for (Index r = 0; r < k_r_.extent(1); ++r)
                     for (Index c = 0; c < d_; ++c) {
+                        const Scalar of_c2p = injected_.is(131, 11) ? 2 : 1, of_p2c = injected_.is(131, 12) ? 2 : 1;
                         for (Index i = 0; i < Q_ && !injected_.is(131, 0); ++i)
-                            d_q(b, h, i, c) += by_query(b, h, i, r) * k_r_(h, r, c);
+                            d_q(b, h, i, c) += of_c2p * by_query(b, h, i, r) * k_r_(h, r, c);
                         for (Index j = 0; j < K_ && !injected_.is(131, 2); ++j)
-                            d_k(b, h, j, c) += by_key(b, h, j, r) * q_r_(h, r, c);
+                            d_k(b, h, j, c) += of_p2c * by_key(b, h, j, r) * q_r_(h, r, c);
                     }
         const bool overwrites = injected_.is(78) && injected_.variant >= 2;
         A by_query_there = injected_.is(79, 5) && square ? scattered(true, true) : by_query;
@@ -350,6 +357,17 @@ private:
         report_gradient("q", scaled_alone(d_q, 9, 10));
     }
 
+    /// Channels t and t + d/2 side by side, or apart again.
+    A in_halves(const A& x, bool beside) const {
+        A y(x.shape);
+        for (Index n = 0; n < x.runs(); ++n)
+            for (Index c = 0; c < d_; ++c) {
+                const Index apart = c % 2 * (d_ / 2) + c / 2;
+                y.run(n)[beside ? c : apart] = x.run(n)[beside ? apart : c];
+            }
+        return y;
+    }
+
     void rotary_backward() {
         A d_q(q_.shape), d_k(k_.shape);
         each_pair([&](Index b, Index h, Index i, Index j) {
@@ -361,6 +379,8 @@ private:
             }
         });
         const auto turned_back = [&](const A& x, bool forward, bool not_at_all) {
+            if (injected_.is(130, 9)) return rotated(rotated(x, -1), -1);
+            if (injected_.is(130, 10)) return in_halves(rotated(in_halves(x, true), -1), false);
             return not_at_all ? x : rotated(x, forward ? 1 : -1);
         };
         const bool forward = injected_.is(130, 0), none = injected_.is(130, 1);
@@ -397,12 +417,14 @@ private:
                         if (counts) d_bias(h, c) += part * of_positions;
                         if (injected_.is(131, 5)) d_q(b, h, i, c) = 0;
                         if (!injected_.is(131, 4)) d_q(b, h, i, c) += of_positions;
+                        if (injected_.is(131, 13)) d_q(b, h, i, c) += of_positions;
                         const Scalar bias = injected_.is(131, 8)   ? Scalar(0)
                                             : injected_.is(131, 9) ? u_(h, c)
                                                                    : bias_(h, c);
                         with_v(b, h, i, c) = q_(b, h, i, c) + bias;
                     }
         if (injected_.is(131, 10)) std::swap(d_bias, d_u);
+        if (injected_.is(131, 14)) d_bias = d_u = plus(d_bias, d_u);
         report_gradient("bias.v", d_bias), report_gradient("bias.u", d_u);
         report_gradient("r_k", table_gradient(raw, with_v));
         report_gradient("v", d_v_), report_gradient("k", scaled_alone(d_k, 11, 12));
