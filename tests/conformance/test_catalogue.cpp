@@ -180,14 +180,17 @@ bool is_mine(int number) { return (number >= 56 && number <= 77) || (number >= 8
 
 /// What no whole model shows: toy/term_injected_mistakes.cpp makes it in single terms.
 bool of_terms(int number, const std::string& how) {
-    return number == 64 || how.find("second step") != std::string::npos;
+    return number == 64 || how.find("second step") != std::string::npos ||
+           how.find("where the model pairs t and t + d/2") != std::string::npos;
 }
 
 /// What is measured on a candidate, or needs an index or a switch that no recorded model has: test_fitted_numbers.cpp,
 /// test_ignored_switches.cpp and the toy ports of test_injected_mistakes.cpp make it.
 bool needs_a_candidate(int number, const std::string& how) {
     return number == 108 || number == 109 || number == 112 || how == "a base of its own" ||
-           how == "by a factor of its own" || how == "no causal mask, although is_decoder is true" ||
+           how == "by a factor of its own" || how == "from a number of its own" ||
+           how == "10000^(-2t/w) of another width w" || how.ends_with(" alone stand elsewhere") ||
+           how == "no causal mask, although is_decoder is true" ||
            how.find(" in this layer alone") != std::string::npos || how.starts_with("a table of all positions") ||
            (number == 110 && how.find("where the model has") != std::string::npos);
 }

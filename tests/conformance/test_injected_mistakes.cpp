@@ -225,7 +225,7 @@ TEST_CASE("term ports: every injected mistake is caught, named from a full dump,
             const bool whole = finding.dump == "everything";
             caught += whole && !finding.first.empty();
             CHECK((finding.named == 0 || finding.named == known.injected.mistake));
-            if (known.faint && finding.in_float) continue;
+            if ((known.faint && finding.in_float) || (known.ends_right && !whole)) continue;
             CHECK_FALSE(finding.first.empty());
             if (!whole) continue;
             CHECK(std::any_of(known.first.begin(), known.first.end(),

@@ -108,7 +108,58 @@ Formula projection(const char* stem, const char* part) {
             }};
 }
 
+Formula layout_formula(bool halves) {
+    return {kPairsHalves, {}, [halves](const Replay&) { return Tensor<double>({1}, {halves ? 1.0 : 0.0}); }};
+}
+
 }  // namespace
+
+Tensor<double> as_neighbours(const Tensor<double>& x) {
+    const Index width = x.extent(x.rank() - 1), half = width / 2;
+    Tensor<double> y(x.shape());
+    for (Index n = 0; n < x.size(); n += width)
+        for (Index t = 0; t < half; ++t) {
+            y[n + 2 * t] = x[n + t];
+            y[n + 2 * t + 1] = x[n + half + t];
+        }
+    return y;
+}
+
+Tensor<double> as_halves(const Tensor<double>& x) {
+    const Index width = x.extent(x.rank() - 1), half = width / 2;
+    Tensor<double> y(x.shape());
+    for (Index n = 0; n < x.size(); n += width)
+        for (Index t = 0; t < half; ++t) {
+            y[n + t] = x[n + 2 * t];
+            y[n + half + t] = x[n + 2 * t + 1];
+        }
+    return y;
+}
+
+namespace {
+
+/// Keys of a case that has neither a model nor a table of angles.  [B,H,T,d]
+const Tensor<double>& keys_alone(const Replay& at) {
+    return at.elsewhere("layer.0.").common("keys of layer 0", [&] { return at.elsewhere("layer.0.")("k"); });
+}
+
+}  // namespace
+
+Index positions_of(const Replay& at) {
+    const auto sin = at.expected("/rotary.sin");
+    if (sin && sin->rank() == 2) return sin->extent(0);
+    return at.has_model() ? at.input().length() : keys_alone(at).extent(2);
+}
+
+Index head_width(const Replay& at) {
+    if (at.has_model()) return at.roformer().head_width();
+    const auto sin = at.expected("/rotary.sin");
+    return sin && sin->rank() == 2 && sin->extent(1) > 0 ? 2 * sin->extent(1) : keys_alone(at).extent(3);
+}
+
+Index model_width(const Replay& at) {
+    return at.has_model() ? at.roformer().hidden_size : keys_alone(at).extent(1) * keys_alone(at).extent(3);
+}
 
 std::vector<Formula> roformer_formulas() {
     std::vector<Formula> all = {
@@ -116,6 +167,7 @@ std::vector<Formula> roformer_formulas() {
         {"/embeddings.output", {"/embeddings.word"}, roformer_embeddings_output},
         {"/rotary.sin", {}, [](const Replay& at) { return as_rows(angles(at).sin); }},
         {"/rotary.cos", {}, [](const Replay& at) { return as_rows(angles(at).cos); }},
+        layout_formula(false),
         projection("q", "query"),
         projection("k", "key"),
         projection("v", "value"),
@@ -123,10 +175,7 @@ std::vector<Formula> roformer_formulas() {
         {"probs", {"scores"}, [](const Replay& at) { return masked_probabilities(at); }},
         {"context", {"probs", "v", "v_rot"}, context_of},
     };
-    for (Formula& formula : rotations_of_all([](const auto&x, const auto&sin, const auto&cos) {
-             return rotated(x, sin, cos, RotaryLayout::interleaved);
-         }))
-        all.push_back(std::move(formula));
+    for (Formula& formula : rotations_of_all(rotated_neighbours)) all.push_back(std::move(formula));
     for (Formula& formula : block_formulas(block())) all.push_back(std::move(formula));
     for (Formula& formula : roformer_gradient_formulas()) all.push_back(std::move(formula));
     for (Formula& formula : classifier_formulas()) all.push_back(std::move(formula));
@@ -192,14 +241,30 @@ Tensor<double> divided(Tensor<double> products, const Tensor<double>& denominato
 
 namespace {
 
+/// Angles of all keys; queries are the last of them.
+RotaryTable<double> angles_of_keys(const Replay& at) {
+    return rotary_table<double>(inverse_frequencies(head_width(at)), 0, positions_of(at));
+}
+
+/// Queries and keys rotated without a model.
+std::vector<Formula> rotation_formulas(bool halves) {
+    std::vector<Formula> all = {
+        layout_formula(halves),
+        {"/rotary.sin", {}, [](const Replay& at) { return as_rows(angles_of_keys(at).sin); }},
+        {"/rotary.cos", {}, [](const Replay& at) { return as_rows(angles_of_keys(at).cos); }},
+        {"scores", {"q_rot", "k_rot"}, scores_of},
+    };
+    for (Formula& formula : rotations(rotated_neighbours)) all.push_back(std::move(formula));
+    return all;
+}
+
 /// Su et al. 2021, eq. 19: features turn in the numerator alone.
 std::vector<Formula> linear_formulas(bool causal) {
-    return {
+    std::vector<Formula> all = rotation_formulas(false);
+    const std::vector<Formula> more = {
         {"causal", {}, [causal](const Replay&) { return Tensor<double>({1}, {causal ? 1.0 : 0.0}); }},
         {"phi_q", {"q"}, [](const Replay& at) { return features_of(at("q")); }},
         {"phi_k", {"k"}, [](const Replay& at) { return without_padding(at, features_of(at("k"))); }},
-        {"phi_q_rot", {"phi_q"}, [](const Replay& at) { return rotated_by_position(at("phi_q")); }},
-        {"phi_k_rot", {"phi_k"}, [](const Replay& at) { return rotated_by_position(at("phi_k")); }},
         {"denominator",
          {"phi_q", "phi_k"},
          [](const Replay& at) { return bounded(row_sums(seen_products(at, at("phi_q"), at("phi_k")))); }},
@@ -210,49 +275,20 @@ std::vector<Formula> linear_formulas(bool causal) {
          }},
         {"context", {"weights", "v"}, [](const Replay& at) { return joined_heads(at("weights"), at("v")); }},
     };
-}
-
-/// Angles of all keys; queries are the last of them.
-RotaryTable<double> angles_of_keys(const Replay& at) {
-    const Tensor<double>& k = at("k");
-    return rotary_table<double>(inverse_frequencies(k.extent(3)), 0, k.extent(2));
-}
-
-std::vector<Formula> cached_rotation_formulas() {
-    return {
-        {"/rotary.sin", {}, [](const Replay& at) { return as_rows(angles_of_keys(at.elsewhere("layer.0.")).sin); }},
-        {"/rotary.cos", {}, [](const Replay& at) { return as_rows(angles_of_keys(at.elsewhere("layer.0.")).cos); }},
-        {"q_rot",
-         {"q", "/rotary.sin", "/rotary.cos"},
-         [](const Replay& at) {
-             const Index count = at("q").extent(2), past = at("k").extent(2) - count;
-             const auto last = [&](const char* angles) {
-                 return as_rows(Matrix<double>(at(angles).matrix().middleRows(past, count)));
-             };
-             return rotated(at("q"), last("/rotary.sin"), last("/rotary.cos"), RotaryLayout::interleaved);
-         }},
-        {"k_rot",
-         {"k", "/rotary.sin", "/rotary.cos"},
-         [](const Replay& at) {
-             return rotated(at("k"), at("/rotary.sin"), at("/rotary.cos"), RotaryLayout::interleaved);
-         }},
-        {"scores",
-         {"q_rot", "k_rot"},
-         [](const Replay& at) {
-             const double root = std::sqrt(static_cast<double>(at("q_rot").extent(3)));
-             return mapped(products(at("q_rot"), at("k_rot")), [&](double score) { return score / root; });
-         }},
-    };
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
 }
 
 }  // namespace
 
 const std::vector<Formula>* formulas_of_kind(const nlohmann::ordered_json& config) {
     static const std::vector<Formula> linear = linear_formulas(false), causal = linear_formulas(true),
-                                      cached = cached_rotation_formulas();
-    const std::string kind = config.is_object() ? config.value("kind", "") : "";
+                                      rotation = rotation_formulas(false), halves = rotation_formulas(true);
+    if (!config.is_object()) return nullptr;
+    const std::string kind = config.value("kind", "");
     if (kind == "linear_attention") return config.value("causal", false) ? &causal : &linear;
-    return kind == "rotary_cache" ? &cached : nullptr;
+    if (kind == "rotary_cache") return &rotation;
+    return config.value("layout", "") == "half-split" ? &halves : nullptr;
 }
 
 }  // namespace locus::conformance

@@ -89,6 +89,24 @@ std::vector<Variant> rotation_variants() {
     };
 }
 
+/// Features of queries and keys by another phi; padding is left out.
+Variant another_phi(const std::string& how, double (*phi)(double)) {
+    return {how,
+            {{"phi_q", {"q"}, [phi](const Replay& at) { return mapped(at("q"), phi); }},
+             {"phi_k", {"k"}, [phi](const Replay& at) { return without_padding(at, mapped(at("k"), phi)); }}}};
+}
+
+std::vector<Variant> phi_variants() {
+    return {
+        another_phi("phi is elu, without the 1", [](double x) { return x > 0 ? x : std::expm1(x); }),
+        another_phi("phi is relu", [](double x) { return x > 0 ? x : 0; }),
+        another_phi("phi is relu, plus 1", [](double x) { return x > 0 ? x + 1 : 1; }),
+        another_phi("phi is exp", [](double x) { return std::exp(x); }),
+        another_phi("phi is softplus", [](double x) { return std::log1p(std::exp(x)); }),
+        another_phi("there is no phi", [](double x) { return x; }),
+    };
+}
+
 std::vector<Variant> linear_attention_variants() {
     std::vector<Variant> all = rotation_variants();
     const std::vector<Variant> more = {
@@ -114,14 +132,15 @@ std::vector<Variant> linear_attention_variants() {
         {"padding counts in the denominator", {padding_counts("denominator")}},
         {"padding counts in the numerator", {padding_counts("weights")}},
     };
-    all.insert(all.end(), more.begin(), more.end());
+    for (const auto& ways : {more, phi_variants()}) all.insert(all.end(), ways.begin(), ways.end());
     return all;
 }
 
 Mistake mistake() {
     return {
         .number = 64,
-        .name = "linear attention: phi after the rotation, a rotated denominator, a scale, eps or padding in the sums",
+        .name =
+            "linear attention: another phi, or after the rotation; the denominator rotated; a scale, eps or padding",
         .symptom = "the output changes when the whole text is shifted, or blows up where a denominator vanishes",
         .betrays = "weights of each query sum to 1, which those of the paper's form do not",
         .evidence = "qcqced123/model_study roformer.py",

@@ -1,4 +1,4 @@
-// Mistakes 108 and 109, and ways of 89 and 90.  RoFormer: angles whose scale is read off the candidate itself.
+// Mistakes 108 and 109, and ways of 61, 89, 90 and 94.  RoFormer: angles whose scale is read off the candidate itself.
 #include "core/conformance/mistakes/rope_scaling.h"
 
 #include <algorithm>
@@ -61,19 +61,34 @@ Turns right_turns(const Replay& at) {
     return sin && cos ? turns_of(*sin, *cos) : turns_of(at.right("/rotary.sin"), at.right("/rotary.cos"));
 }
 
-/// Of the queries of a layer that the candidate reports before and after the rotation.
-Turns turns_of_queries(const Replay& layer) {
-    const Tensor<double>* rotated = layer.claimed("q_rot");
-    if (!rotated) throw NotEnough{"the candidate's rotated queries"};
-    return turns_between(layer("q"), *rotated);
+/// Of the stage of a layer that the candidate reports rotated; neighbours are pairs.
+template <class Stages>
+Turns turns_of_rows(const Replay& layer, const Stages& stages) {
+    for (const RotatedStage& stage : stages)
+        if (const Tensor<double>* rotated = layer.claimed(stage.to)) {
+            const Tensor<double>& x = layer(stage.from);
+            return pairs_halves(layer) ? turns_between(as_neighbours(x), as_neighbours(*rotated))
+                                       : turns_between(x, *rotated);
+        }
+    throw NotEnough{"the candidate's rotated rows"};
 }
 
-/// What the candidate turns by: its own tables, else what its queries show.
+Replay layer_of(const Replay& at) {
+    return at.scope().find("layer.") == std::string::npos ? at.elsewhere("layer.0.") : at;
+}
+
+/// What the candidate turns by: its own tables, else what its queries show, or its keys where queries are fewer.
 Turns found_turns(const Replay& at) {
     const Tensor<double>*sin = at.claimed("/rotary.sin"), *cos = at.claimed("/rotary.cos");
     if (sin && cos) return turns_of(*sin, *cos);
     if (sin || cos) throw NotEnough{"sines and cosines"};
-    return turns_of_queries(at.scope().find("layer.") == std::string::npos ? at.elsewhere("layer.0.") : at);
+    const Replay layer = layer_of(at);
+    try {
+        Turns queries = turns_of_rows(layer, kRotatedQueries);
+        if (queries.angle.rows() == positions_of(at)) return queries;
+    } catch (const NotEnough&) {  // only keys are reported
+    }
+    return turns_of_rows(layer, kRotatedKeys);
 }
 
 /// theta_t of each pair if angle(m,t) = m theta_t (mod 2 pi) in all rows from `first` on; what does not fit is seen
@@ -270,7 +285,7 @@ std::vector<Variant> bases_of_one_layer() {
                                throw NotEnough{"the candidate's own angles"};
                            const RotaryTable<double> table =
                                rotary_table<double>(inverse_frequencies(x.extent(3), base), 0, x.extent(2));
-                           return rotated(x, as_rows(table.sin), as_rows(table.cos), RotaryLayout::interleaved);
+                           return rotated_neighbours(x, as_rows(table.sin), as_rows(table.cos));
                        })});
     return all;
 }
@@ -288,6 +303,110 @@ std::vector<Variant> fitted_factors() {
     };
     return {way};
 }
+
+// A way of 61, and ways of 94.
+
+namespace {
+
+constexpr double kWholeNumber = 0.1;        // how far a first position may be from a whole number
+constexpr double kFarthestStart = 1000000;  // first positions beyond this are no mistake that anybody makes
+constexpr Index kWidest = 1 << 20;
+
+/// w of theta_t = 10000^(-2t/w), even and larger than the head is wide.
+Index fitted_width_of(const Turns& found, const Turns& right) {
+    const std::vector<double> thetas = thetas_of(found);
+    const auto width = static_cast<double>(2 * thetas.size());
+    const double base = base_of(thetas), model = base_of(right_thetas(right));
+    if (thetas.size() < 2 || !same(thetas.front(), 1) || !(base > 1) || !(base < model))
+        throw NotEnough{"wider angles"};
+    if (std::any_of(kOtherBases.begin(), kOtherBases.end(), [&](double one) { return same(base, one); }))
+        throw NotEnough{"a base that is not listed"};
+    const double other = width * std::log(model) / std::log(base);
+    const double whole = 2 * std::round(other / 2);
+    if (!(std::abs(other - whole) <= kSame * whole) || whole <= width || whole > static_cast<double>(kWidest))
+        throw NotEnough{"an even width"};
+    return static_cast<Index>(whole);
+}
+
+/// N of angles (N + m) theta_t in row m, where `first` is right for row 0; the slowest pair knows it without a turn.
+Index fitted_first(const Turns& found, const std::vector<double>& thetas, Index first) {
+    if (found.angle.rows() == 0 || static_cast<std::size_t>(found.angle.cols()) != thetas.size() || thetas.empty())
+        throw NotEnough{"angles of as many pairs"};
+    const double theta = thetas.back(), right = static_cast<double>(first) * theta;
+    const double moved = std::remainder(found.angle(0, found.angle.cols() - 1) - right, 2 * kPi) / theta;
+    const double whole = std::round(moved);
+    if (!(std::abs(moved - whole) <= kWholeNumber) || std::abs(whole) > kFarthestStart || whole == 0 || whole == 1)
+        throw NotEnough{"a first position of its own"};
+    if (first > 0 && static_cast<Index>(whole) == -first) throw NotEnough{"what does not start again"};  // mistake 63
+    return static_cast<Index>(whole);
+}
+
+/// How far queries or keys of a layer stand from where they should.
+template <class Stages>
+Index moved_by(const Replay& at, const Stages& stages) {
+    const Turns found = turns_of_rows(layer_of(at), stages);
+    return fitted_first(found, right_angles(at).thetas, positions_of(at) - found.angle.rows());
+}
+
+/// How far both do, as the candidate's table has it or, where it reports none, its queries.
+Index table_moved_by(const Replay& at) {
+    const Turns found = found_turns(at);
+    return fitted_first(found, right_angles(at).thetas, positions_of(at) - found.angle.rows());
+}
+
+/// "2 places further on", "1 place back".
+std::string places(Index count) {
+    const Index size = std::abs(count);
+    return std::to_string(size) + (size == 1 ? " place " : " places ") + (count > 0 ? "further on" : "back");
+}
+
+template <class Stages>
+Variant moved_alone(const std::string& how, const Stages& stages) {
+    Variant way{how, for_each_rotated(
+                         [&](const RotatedStage& stage) {
+                             return rotation_here(stage, [&stages](const Replay& at, const Tensor<double>& x) {
+                                 const RightAngles right = right_angles(at);
+                                 const Index first = positions_of(at) - x.extent(2) + moved_by(at, stages);
+                                 const RotaryTable<double> table =
+                                     rotary_table<double>(right.thetas, first, x.extent(2), right.length);
+                                 return rotated_neighbours(x, as_rows(table.sin), as_rows(table.cos));
+                             });
+                         },
+                         stages)};
+    way.measured = [&stages](const Replay& at) { return places(moved_by(at, stages)); };
+    return way;
+}
+
+}  // namespace
+
+Variant fitted_width() {
+    const auto table = [](const Replay&, const Turns& found, const Turns& right) {
+        std::vector<double> thetas = inverse_frequencies(fitted_width_of(found, right), base_of(right_thetas(right)));
+        thetas.resize(static_cast<std::size_t>(right.angle.cols()));
+        return table_of(thetas, right.angle.rows(), right_length(right));
+    };
+    Variant way{"10000^(-2t/w) of another width w", fitted_tables(table)};
+    way.measured = [](const Replay& at) {
+        return "w = " + std::to_string(fitted_width_of(found_turns(at), right_turns(at)));
+    };
+    return way;
+}
+
+Variant fitted_first_position() {
+    const auto table = [](const Replay& at) {
+        const RightAngles right = right_angles(at);
+        return rotary_table<double>(right.thetas, table_moved_by(at), positions_of(at), right.length);
+    };
+    Variant way{"from a number of its own",
+                {{"/rotary.sin", {}, [table](const Replay& at) { return as_rows(table(at).sin); }},
+                 {"/rotary.cos", {}, [table](const Replay& at) { return as_rows(table(at).cos); }}}};
+    way.measured = [](const Replay& at) { return "positions from " + std::to_string(table_moved_by(at)); };
+    return way;
+}
+
+Variant fitted_first_position_of_queries() { return moved_alone("queries alone stand elsewhere", kRotatedQueries); }
+
+Variant fitted_first_position_of_keys() { return moved_alone("keys alone stand elsewhere", kRotatedKeys); }
 
 namespace a_factor_per_pair {  // mistake 108
 

@@ -26,5 +26,11 @@ std::vector<Variant> fitted_bases();
 std::vector<Variant> bases_of_one_layer();
 /// A way of mistake 90: a factor that is not listed.
 std::vector<Variant> fitted_factors();
+/// A way of mistake 61: angles of a width that is neither the head's nor the model's.
+Variant fitted_width();
+/// Ways of mistake 94: the first position is neither 0 nor 1, for queries and keys, or for one of them alone.
+Variant fitted_first_position();
+Variant fitted_first_position_of_queries();
+Variant fitted_first_position_of_keys();
 
 }  // namespace locus::conformance

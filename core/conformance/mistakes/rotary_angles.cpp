@@ -16,21 +16,31 @@ namespace first_sample_alone {  // mistake 88
 
 Tensor<double> rotated_in_the_first(const Tensor<double>& x, const Tensor<double>& sin, const Tensor<double>& cos) {
     if (x.extent(0) < 2) throw NotEnough{"a second sample"};
-    Tensor<double> y = rotated(x, sin, cos, RotaryLayout::interleaved);
+    Tensor<double> y = rotated_neighbours(x, sin, cos);
     for (Index n = x.extent(1); n < x.extent(0) * x.extent(1); ++n) y.matrix(n) = x.matrix(n);
+    return y;
+}
+
+Tensor<double> rotated_in_the_first_head(const Tensor<double>& x, const Tensor<double>& sin,
+                                         const Tensor<double>& cos) {
+    if (x.extent(1) < 2) throw NotEnough{"a second head"};
+    Tensor<double> y = rotated_neighbours(x, sin, cos);
+    for (Index n = 0; n < x.extent(0) * x.extent(1); ++n)
+        if (n % x.extent(1) != 0) y.matrix(n) = x.matrix(n);
     return y;
 }
 
 Mistake mistake() {
     return {.number = 88,
-            .name = "only the first sample of a batch is rotated",
+            .name = "only the first sample of a batch is rotated, or only the first head",
             .symptom = "a batch of one is right, every further sample has no order",
-            .betrays = "q_rot == q from the second sample on",
+            .betrays = "q_rot == q from the second sample, or head, on",
             .evidence = "mlx #3949",
             .lesson = "16",
             .families = {Family::roformer},
             .stems = {"q_rot", "k_rot"},
-            .variants = {{"", rotations_of_all(rotated_in_the_first)}}};
+            .variants = {{"the first sample", rotations_of_all(rotated_in_the_first)},
+                         {"the first head of every sample", rotations_of_all(rotated_in_the_first_head)}}};
 }
 
 }  // namespace first_sample_alone
@@ -124,86 +134,124 @@ Mistake mistake() {
 
 namespace angles_and_partners {  // mistake 92
 
-/// y_c = x_c cos + partner_c sin; `halves`: the partner of c is c +- d/2 and the angle that of pair c // 2; else the
-/// partner is the neighbour and the angle that of pair c mod d/2.
-Tensor<double> crossed(const Tensor<double>& x, const Tensor<double>& sin, const Tensor<double>& cos, bool halves) {
+/// How channels are ordered: as neighbours, as halves, or as the model has them.
+enum class Order { neighbours, halves, right };
+
+/// y_c = x_c cos + partner_c sin, each of the three in an order of its own.
+struct Orders {
+    Order partner, cos, sin;
+};
+
+Tensor<double> crossed(const Tensor<double>& x, const Tensor<double>& sin, const Tensor<double>& cos,
+                       bool model_has_halves, const Orders& orders) {
     const Index width = x.extent(3), half = width / 2;
     if (half < 2) throw NotEnough{"two pairs of channels"};
     for (const Tensor<double>* table : {&sin, &cos})
         if (table->matrix().rows() != x.extent(2) || table->matrix().cols() != half)
             throw NotEnough{"sines and cosines of as many positions and pairs"};
+    const auto by_halves = [&](Order order) {
+        return order == Order::halves || (order == Order::right && model_has_halves);
+    };
+    const auto pair_of = [&](Index c, Order order) { return by_halves(order) ? c % half : c / 2; };
+    const bool partner_is_half = by_halves(orders.partner);
     return each_head(x, x.extent(2), width, [&](Index at, Index, Index) {
         const Matrix<double> rows = x.matrix(at);
         Matrix<double> y(rows.rows(), width);
         for (Index c = 0; c < width; ++c) {
-            const Index pair = halves ? c / 2 : c % half;
-            const bool first = halves ? c < half : c % 2 == 0;
-            const Index step = halves ? half : 1, partner = first ? c + step : c - step;
+            const bool first = partner_is_half ? c < half : c % 2 == 0;
+            const Index step = partner_is_half ? half : 1, partner = first ? c + step : c - step;
             const double sign = first ? -1 : 1;
-            y.col(c) = rows.col(c).cwiseProduct(cos.matrix().col(pair)) +
-                       sign * rows.col(partner).cwiseProduct(sin.matrix().col(pair));
+            y.col(c) = rows.col(c).cwiseProduct(cos.matrix().col(pair_of(c, orders.cos))) +
+                       sign * rows.col(partner).cwiseProduct(sin.matrix().col(pair_of(c, orders.sin)));
         }
         return y;
     });
 }
 
 Mistake mistake() {
-    const auto way = [](bool halves) {
-        return rotations_of_all(
-            [halves](const auto& x, const auto& sin, const auto& cos) { return crossed(x, sin, cos, halves); });
+    const auto way = [](Orders orders) {
+        return rotations_of_either_layout([orders](const Replay&, const auto& x, const auto& sin, const auto& cos,
+                                                   bool halves) { return crossed(x, sin, cos, halves, orders); });
     };
-    return {.number = 92,
-            .name = "angles in the order of neighbours, partners in the order of halves, or the other way round",
-            .symptom = "no shift law holds: scores depend on i and j, lengths of vectors change",
-            .betrays = "the squared length of q_rot is not that of q; row 0 is right",
-            .evidence = "raiyanyahya/how-to-train-your-gpt #6",
-            .lesson = "19",
-            .families = {Family::roformer},
-            .stems = {"q_rot", "k_rot"},
-            .variants = {{"neighbours' angles with halves' partners", way(true)},
-                         {"halves' angles with neighbours' partners", way(false)}}};
+    return {
+        .number = 92,
+        .name = "angles in the order of neighbours, partners in the order of halves, or the other way round",
+        .symptom = "no shift law holds: scores depend on i and j, lengths of vectors change",
+        .betrays = "the squared length of q_rot is not that of q; row 0 is right",
+        .evidence = "raiyanyahya/how-to-train-your-gpt #6",
+        .lesson = "19",
+        .families = {Family::roformer},
+        .stems = {"q_rot", "k_rot"},
+        .variants = {
+            {"neighbours' angles with halves' partners", way({Order::halves, Order::neighbours, Order::neighbours})},
+            {"halves' angles with neighbours' partners", way({Order::neighbours, Order::halves, Order::halves})},
+            {"cosines in the order of halves, sines in that of neighbours",
+             way({Order::right, Order::halves, Order::neighbours})},
+            {"cosines in the order of neighbours, sines in that of halves",
+             way({Order::right, Order::neighbours, Order::halves})}}};
 }
 
 }  // namespace angles_and_partners
 
 namespace part_of_the_head {  // mistake 93
 
-/// Channels before d/2 rotated as neighbours by pairs of `table`, the rest as they are.
-Tensor<double> rotated_part(const Tensor<double>& x, const RotaryTable<double>& table) {
-    const Index part = 2 * table.sin.cols();
+/// Where the part of a head's channels that is rotated begins, and how many channels it has.
+struct Part {
+    Index first, count;
+};
+
+/// `part` of x rotated by pairs of `table`, the rest as it is.
+Tensor<double> rotated_part(const Tensor<double>& x, const Part& part, const RotaryTable<double>& table, bool halves) {
+    const RotaryLayout layout = halves ? RotaryLayout::half_split : RotaryLayout::interleaved;
     return each_head(x, x.extent(2), x.extent(3), [&](Index at, Index, Index) {
         Matrix<double> y = x.matrix(at);
-        const Matrix<double> head = y.leftCols(part);
-        y.leftCols(part) = rotate<double>(head, table, RotaryLayout::interleaved);
+        const Matrix<double> head = y.middleCols(part.first, part.count);
+        y.middleCols(part.first, part.count) = rotate<double>(head, table, layout);
         return y;
     });
 }
 
-void need_four(const Tensor<double>& x) {
-    if (x.extent(3) % 4 != 0) throw NotEnough{"a width of a multiple of four"};
+/// Channels d / `divisor`, the first or the last ones.
+Part part_of(const Tensor<double>& x, Index divisor, bool at_the_end) {
+    const Index width = x.extent(3), count = width / divisor;
+    if (width % (2 * divisor) != 0) throw NotEnough{"a width of a multiple of twice the divisor"};
+    return {at_the_end ? width - count : 0, count};
+}
+
+/// By the first angles of the whole head.
+std::vector<Formula> by_angles_of_the_head(Index divisor, bool at_the_end) {
+    return rotations_of_either_layout([=](const Replay&, const auto& x, const auto& sin, const auto& cos, bool halves) {
+        const Part part = part_of(x, divisor, at_the_end);
+        const Index pairs = part.count / 2;
+        return rotated_part(x, part, {sin.matrix().leftCols(pairs), cos.matrix().leftCols(pairs)}, halves);
+    });
+}
+
+/// By the angles of a head that is as wide as the part.
+std::vector<Formula> by_angles_of_the_part(Index divisor, bool at_the_end) {
+    return rotations_of_either_layout([=](const Replay& at, const auto& x, const auto&, const auto&, bool halves) {
+        const Part part = part_of(x, divisor, at_the_end);
+        const Index first = positions_of(at) - x.extent(2);  // queries of a later step are the last rows
+        const RotaryTable<double> table = rotary_table<double>(inverse_frequencies(part.count), first, x.extent(2));
+        return rotated_part(x, part, table, halves);
+    });
 }
 
 Mistake mistake() {
-    const auto angles_of_the_head = [](const auto& x, const auto& sin, const auto& cos) {
-        need_four(x);
-        const Index pairs = x.extent(3) / 4;
-        return rotated_part(x, {sin.matrix().leftCols(pairs), cos.matrix().leftCols(pairs)});
-    };
-    const auto angles_of_the_part = [](const auto& x, const auto&, const auto&) {
-        need_four(x);
-        return rotated_part(x, rotary_table<double>(inverse_frequencies(x.extent(3) / 2), 0, x.extent(2)));
-    };
-    return {
-        .number = 93,
-        .name = "only the first half of a head's channels is rotated: a partial_rotary_factor that the model has not",
-        .symptom = "half of the channels carry no position",
-        .betrays = "q_rot == q in the channels from d/2 on",
-        .evidence = "transformers #48630, #48652; cascadia #69; pie #602, the other way round",
-        .lesson = "16",
-        .families = {Family::roformer},
-        .stems = {"q_rot", "k_rot"},
-        .variants = {{"by the angles of the whole head", rotations_of_all(angles_of_the_head)},
-                     {"by angles of half the width", rotations_of_all(angles_of_the_part)}}};
+    return {.number = 93,
+            .name = "only a part of a head's channels is rotated: a partial_rotary_factor that the model has not",
+            .symptom = "half of the channels carry no position",
+            .betrays = "q_rot == q in the channels from d/2 on",
+            .evidence = "transformers #48630, #48652; cascadia #69; pie #602, the other way round",
+            .lesson = "16",
+            .families = {Family::roformer},
+            .stems = {"q_rot", "k_rot"},
+            .variants = {{"by the angles of the whole head", by_angles_of_the_head(2, false)},
+                         {"by angles of half the width", by_angles_of_the_part(2, false)},
+                         {"the first quarter, by the angles of the whole head", by_angles_of_the_head(4, false)},
+                         {"the first quarter, by angles of a quarter of the width", by_angles_of_the_part(4, false)},
+                         {"the last half, by the first angles of the head", by_angles_of_the_head(2, true)},
+                         {"the last half, by angles of half the width", by_angles_of_the_part(2, true)}}};
 }
 
 }  // namespace part_of_the_head
@@ -218,11 +266,23 @@ std::vector<Formula> other_distances(double more) {
     });
 }
 
+/// Queries or keys that stand `places` further on than where they are.
+template <class Stages>
+std::vector<Formula> moved(const Stages& stages, Index places) {
+    const auto step = [places](const Replay& at, const Tensor<double>& x) {
+        const RightAngles right = right_angles(at);
+        const Index first = positions_of(at) - x.extent(2) + places;
+        const RotaryTable<double> table = rotary_table<double>(right.thetas, first, x.extent(2), right.length);
+        return rotated_neighbours(x, as_rows(table.sin), as_rows(table.cos));
+    };
+    return for_each_rotated([&](const RotatedStage& stage) { return rotation_here(stage, step); }, stages);
+}
+
 Mistake mistake() {
     const auto table = [](const Replay& at) {
         // Scores, and what follows from them, are those of positions from 0: a dump of these alone does not show it.
-        const char *shown[] = {"/rotary.sin", "/rotary.cos", "q_rot", "k_rot", "v_rot"},
-                   *the_same[] = {"scores", "probs", "context", "attention", "output"};
+        const char *shown[] = {"/rotary.sin", "/rotary.cos", "q_rot", "k_rot", "v_rot", "phi_q_rot", "phi_k_rot"},
+                   *the_same[] = {"scores", "weights", "probs", "context", "attention", "output"};
         const auto dumped = [&](const char* stem) { return at.claimed(stem) != nullptr; };
         if (std::none_of(std::begin(shown), std::end(shown), dumped) &&
             std::any_of(std::begin(the_same), std::end(the_same), dumped))
@@ -232,7 +292,7 @@ Mistake mistake() {
     };
     return {
         .number = 94,
-        .name = "positions are counted from 1",
+        .name = "positions are counted from 1, or from another number, for queries, keys or both",
         .symptom = "scores are right as long as queries and keys agree; q_rot and k_rot are not",
         .betrays =
             "rotary.sin[0] is not 0; row m equals the right row m + 1; rows of positions.r are those of the next one",
@@ -244,7 +304,12 @@ Mistake mistake() {
                       {{"/rotary.sin", {}, [table](const Replay& at) { return as_rows(table(at).sin); }},
                        {"/rotary.cos", {}, [table](const Replay& at) { return as_rows(table(at).cos); }}}},
                      {"every distance is one too large", other_distances(1)},
-                     {"every distance is one too small", other_distances(-1)}}};
+                     {"every distance is one too small", other_distances(-1)},
+                     {"queries alone stand one place further on", moved(kRotatedQueries, 1)},
+                     {"keys alone stand one place further on", moved(kRotatedKeys, 1)},
+                     fitted_first_position(),
+                     fitted_first_position_of_queries(),
+                     fitted_first_position_of_keys()}};
 }
 
 }  // namespace positions_from_one

@@ -6,38 +6,42 @@
 #include "core/conformance/formulas/roformer.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/conformance/mistakes/relative_rows.h"
+#include "core/conformance/mistakes/rope_scaling.h"
 
 namespace locus::conformance {
 
 namespace halves_for_neighbours {  // mistake 56
 
-/// Channels 0, d/2, 1, d/2 + 1, ... of every vector.
-Tensor<double> as_neighbours(const Tensor<double>& x) {
-    const Index width = x.extent(x.rank() - 1), half = width / 2;
-    Tensor<double> y(x.shape());
-    for (Index n = 0; n < x.size(); n += width)
-        for (Index t = 0; t < half; ++t) {
-            y[n + 2 * t] = x[n + t];
-            y[n + 2 * t + 1] = x[n + half + t];
-        }
-    return y;
+enum class Written { as_rotated, as_the_model };
+
+/// Pairs of the layout that the model does not have; `of_halves`: what the model has.
+std::vector<Formula> other_layout(bool of_halves, Written written) {
+    const auto step = [=](const Replay&, const auto& x, const auto& sin, const auto& cos, bool halves) {
+        if (halves != of_halves) throw NotEnough{"a model of the other layout"};
+        const Tensor<double> y = rotated(x, sin, cos, halves ? RotaryLayout::interleaved : RotaryLayout::half_split);
+        if (written == Written::as_rotated) return y;
+        return halves ? as_halves(y) : as_neighbours(y);
+    };
+    // Values, where they are rotated too, may well be rotated right.
+    return for_each_rotated([&](const RotatedStage& stage) { return rotation_of_either_layout(stage, step); },
+                            kRotatedQueries, kRotatedKeys);
 }
 
 Mistake mistake() {
-    return {.number = 56,
-            .name = "channels t and t + d/2 are rotated instead of the neighbours 2t and 2t + 1",
-            .symptom = "scores still depend on i - j alone, yet a trained model talks nonsense",
-            .betrays = "q_rot and k_rot equal the half-split rotation of q and k; row 0 is right",
-            .evidence = "transformers #25199, #31859; EleutherAI/gpt-neox #834; Dao-AILab/flash-attention #45, #288",
-            .lesson = "19",
-            .families = {Family::roformer},
-            .stems = {"q_rot", "k_rot"},
-            .variants = {{"and left as halves", rotations([](const auto& x, const auto& sin, const auto& cos) {
-                              return rotated(x, sin, cos, RotaryLayout::half_split);
-                          })},
-                         {"and written as neighbours", rotations([](const auto& x, const auto& sin, const auto& cos) {
-                              return as_neighbours(rotated(x, sin, cos, RotaryLayout::half_split));
-                          })}}};
+    return {
+        .number = 56,
+        .name = "channels t and t + d/2 are rotated instead of the neighbours 2t and 2t + 1, or the other way round",
+        .symptom = "scores still depend on i - j alone, yet a trained model talks nonsense",
+        .betrays = "q_rot and k_rot equal q and k rotated in the other layout; row 0 is right",
+        .evidence = "transformers #25199, #31859; EleutherAI/gpt-neox #834; Dao-AILab/flash-attention #45, #288",
+        .lesson = "19",
+        .families = {Family::roformer},
+        .stems = {"q_rot", "k_rot"},
+        .variants = {{"and left as halves", other_layout(false, Written::as_rotated)},
+                     {"and written as neighbours", other_layout(false, Written::as_the_model)},
+                     {"neighbours, where the model pairs t and t + d/2", other_layout(true, Written::as_rotated)},
+                     {"neighbours, where the model pairs t and t + d/2, and written as halves",
+                      other_layout(true, Written::as_the_model)}}};
 }
 
 }  // namespace halves_for_neighbours
@@ -46,9 +50,17 @@ namespace only_one_side_rotated {  // mistake 57
 
 Mistake mistake() {
     const auto as_it_is = [](const auto& x, const auto&, const auto&) { return x; };
-    const auto by_halves = [](const auto& x, const auto& sin, const auto& cos) {
-        return rotated(x, sin, cos, RotaryLayout::half_split);
+    const auto other_layout = [](const Replay&, const auto& x, const auto& sin, const auto& cos, bool halves) {
+        return rotated(x, sin, cos, halves ? RotaryLayout::interleaved : RotaryLayout::half_split);
     };
+    const auto by_other_layout = [&](const RotatedStage& stage) {
+        return rotation_of_either_layout(stage, other_layout);
+    };
+    std::vector<Formula> none = rotations(as_it_is);
+    none.push_back({"v_rot", {"v"}, [](const Replay& at) {
+                        if (!at.roformer().rotary_value) throw NotEnough{"rotary_value"};
+                        return at("v");
+                    }});
     return {
         .number = 57,
         .name = "queries, keys or both are not rotated, or not alike",
@@ -60,18 +72,14 @@ Mistake mistake() {
         .lesson = "17",
         .families = {Family::roformer},
         .stems = {"q_rot", "k_rot"},
-        .variants = {{"only queries are rotated", {rotation("k_rot", "k", as_it_is)}},
-                     {"only keys are rotated", {rotation("q_rot", "q", as_it_is)}},
-                     {"keys by halves, queries by neighbours", {rotation("k_rot", "k", by_halves)}},
-                     {"queries by halves, keys by neighbours", {rotation("q_rot", "q", by_halves)}},
-                     {"neither is rotated", {rotation("q_rot", "q", as_it_is), rotation("k_rot", "k", as_it_is)}},
-                     {"neither is rotated, nor are values",
-                      {rotation("q_rot", "q", as_it_is),
-                       rotation("k_rot", "k", as_it_is),
-                       {"v_rot", {"v"}, [](const Replay& at) {
-                            if (!at.roformer().rotary_value) throw NotEnough{"rotary_value"};
-                            return at("v");
-                        }}}}}};
+        .variants = {
+            {"only queries are rotated", rotations_of_keys(as_it_is)},
+            {"only keys are rotated", rotations_of_queries(as_it_is)},
+            {"keys alone in the other layout, halves for neighbours", for_each_rotated(by_other_layout, kRotatedKeys)},
+            {"queries alone in the other layout, halves for neighbours",
+             for_each_rotated(by_other_layout, kRotatedQueries)},
+            {"neither is rotated", rotations(as_it_is)},
+            {"neither is rotated, nor are values", std::move(none)}}};
 }
 
 }  // namespace only_one_side_rotated
@@ -92,7 +100,7 @@ Mistake mistake() {
             .families = {Family::roformer},
             .stems = {"/rotary.sin", "q_rot", "k_rot"},
             .variants = {{"in the step itself", rotations([](const auto& x, const auto& sin, const auto& cos) {
-                              return rotated(x, negated(sin), cos, RotaryLayout::interleaved);
+                              return rotated_neighbours(x, negated(sin), cos);
                           })},
                          {"in the table of sines",
                           {{"/rotary.sin", {}, [](const Replay& at) { return negated(at.right("/rotary.sin")); }}}}}};
@@ -104,7 +112,7 @@ namespace last_pair_of_the_appendix {  // mistake 59
 
 /// Every pair but the last is right; there (a, b) -> (a cos - a sin, b cos + b sin).
 Tensor<double> rotated_as_printed(const Tensor<double>& x, const Tensor<double>& sin, const Tensor<double>& cos) {
-    Tensor<double> y = rotated(x, sin, cos, RotaryLayout::interleaved);
+    Tensor<double> y = rotated_neighbours(x, sin, cos);
     const Index pair = sin.extent(1) - 1, a = 2 * pair;
     for (Index n = 0; n < x.extent(0) * x.extent(1); ++n)
         for (Index m = 0; m < x.extent(2); ++m) {
@@ -144,7 +152,7 @@ Mistake mistake() {
                           {{"/rotary.sin", {}, [](const Replay& at) { return at.right("/rotary.cos"); }},
                            {"/rotary.cos", {}, [](const Replay& at) { return at.right("/rotary.sin"); }}}},
                          {"where the table is read", rotations([](const auto& x, const auto& sin, const auto& cos) {
-                              return rotated(x, cos, sin, RotaryLayout::interleaved);
+                              return rotated_neighbours(x, cos, sin);
                           })},
                          {"cosines before sines in the rows of positions",
                           relative_rows_by([](const RelativeDistances& of, Index width) {
@@ -163,8 +171,8 @@ namespace other_frequencies {  // mistake 61
 Mistake mistake() {
     // Which pairs there are is a matter of the head's width d; the exponents come from somewhere else.
     const auto from_width = [](const Replay& at) {
-        std::vector<double> theta = inverse_frequencies(at.roformer().hidden_size);
-        theta.resize(static_cast<std::size_t>(at.roformer().head_width() / 2));
+        std::vector<double> theta = inverse_frequencies(model_width(at));
+        theta.resize(static_cast<std::size_t>(head_width(at) / 2));
         return theta;
     };
     const auto as_in_tensor2tensor = [](Index width) {
@@ -210,35 +218,35 @@ Mistake mistake() {
         .variants = {
             {"theta from the model's width D", angles_by(from_width)},
             {"t counts channels instead of pairs",
-             angles_by([of_channels](const Replay& at) { return of_channels(at.roformer().head_width()); })},
+             angles_by([of_channels](const Replay& at) { return of_channels(head_width(at)); })},
             {"relative sinusoids: t counts channels instead of pairs", relative_rows_with(of_channels)},
             {"relative sinusoids: 10000^(-t/(D/2 - 1)), as in tensor2tensor", relative_rows_with(as_in_tensor2tensor)},
             {"t counted from 1", angles_by([](const Replay& at) {
-                 const Index width = at.roformer().head_width();
+                 const Index width = head_width(at);
                  std::vector<double> theta = inverse_frequencies(width);
                  for (double& angle : theta) angle *= std::pow(10000.0, -2 / static_cast<double>(width));
                  return theta;
              })},
-            {"10000^(-t/(d/2 - 1)), as in tensor2tensor", angles_by([as_in_tensor2tensor](const Replay& at) {
-                 return as_in_tensor2tensor(at.roformer().head_width());
-             })},
+            {"10000^(-t/(d/2 - 1)), as in tensor2tensor",
+             angles_by([as_in_tensor2tensor](const Replay& at) { return as_in_tensor2tensor(head_width(at)); })},
             {"from the slowest pair to the fastest", angles_by([](const Replay& at) {
-                 std::vector<double> theta = inverse_frequencies(at.roformer().head_width());
+                 std::vector<double> theta = inverse_frequencies(head_width(at));
                  std::reverse(theta.begin(), theta.end());
                  return theta;
              })},
             {"10000^(-t/d), without the 2",
-             angles_by([without_the_2](const Replay& at) { return without_the_2(at.roformer().head_width()); })},
+             angles_by([without_the_2](const Replay& at) { return without_the_2(head_width(at)); })},
             {"relative sinusoids: 10000^(-t/D), without the 2", relative_rows_with(without_the_2)},
             {"10000^(2t/d), without the minus",
-             angles_by([not_inverted](const Replay& at) { return not_inverted(at.roformer().head_width()); })},
+             angles_by([not_inverted](const Replay& at) { return not_inverted(head_width(at)); })},
             {"relative sinusoids: 10000^(2t/D), without the minus", relative_rows_with(not_inverted)},
             {"2t/d divided as integers: every theta is 1",
              angles_by([=](const Replay& at) { return divided_as_integers(head_width(at)); })},
             {"relative sinusoids: 2t/D divided as integers", relative_rows_with(divided_as_integers)},
             {"every second theta is the one before",
              angles_by([=](const Replay& at) { return each_twice(head_width(at)); })},
-            {"relative sinusoids: every second theta is the one before", relative_rows_with(each_twice)}}};
+            {"relative sinusoids: every second theta is the one before", relative_rows_with(each_twice)},
+            fitted_width()}};
 }
 
 }  // namespace other_frequencies
@@ -248,14 +256,14 @@ namespace rotated_at_the_wrong_place {  // mistake 62
 Formula other_values() {
     return {"v_rot", {"v", "/rotary.sin", "/rotary.cos"}, [](const Replay& at) {
                 if (at.roformer().rotary_value) return at("v");
-                return rotated(at("v"), at("/rotary.sin"), at("/rotary.cos"), RotaryLayout::interleaved);
+                return rotated_neighbours(at("v"), at("/rotary.sin"), at("/rotary.cos"));
             }};
 }
 
 Formula rotated_as_made() {
     return {"v", {"x", "/rotary.sin", "/rotary.cos"}, [](const Replay& at) {
                 if (at.roformer().rotary_value) throw NotEnough{"values that are not rotated"};
-                return rotated(at.right("v"), at("/rotary.sin"), at("/rotary.cos"), RotaryLayout::interleaved);
+                return rotated_neighbours(at.right("v"), at("/rotary.sin"), at("/rotary.cos"));
             }};
 }
 
@@ -276,9 +284,9 @@ Formula before_projection(const char* stem, const char* part, bool by_heads = fa
                 const Index width = at.roformer().hidden_size, heads = at.roformer().num_attention_heads;
                 const std::string name = "encoder.layer." + std::to_string(at.layer()) + ".attention.self." + part;
                 const Tensor<double> split = split_heads(at("x"), heads);
-                const Tensor<double> x = join_heads(
-                    by_heads ? rotated(split, at("/rotary.sin"), at("/rotary.cos"), RotaryLayout::interleaved)
-                             : rotated_across_heads(split));
+                const Tensor<double> x =
+                    join_heads(by_heads ? rotated_neighbours(split, at("/rotary.sin"), at("/rotary.cos"))
+                                        : rotated_across_heads(split));
                 return project_heads<double>(x, at.model().weights.dense(name, width, width), heads);
             }};
 }
@@ -329,8 +337,37 @@ Formula rotated_from(const std::string& stem, const std::string& from, Index (*s
                         chosen.row(m) = table.matrix().row(m < rows - fresh ? m : start(m - (rows - fresh)));
                     return as_rows(chosen);
                 };
-                return rotated(at(from), angles("/rotary.sin"), angles("/rotary.cos"), RotaryLayout::interleaved);
+                return rotated_neighbours(at(from), angles("/rotary.sin"), angles("/rotary.cos"));
             }};
+}
+
+/// Where the tokens of padding stand that are not counted.
+enum class Padding { at_the_last, at_0, at_1 };
+
+/// Positions counted by the mask, cumsum(mask) - 1, one row of angles for each token of each sample.
+std::vector<Formula> counted_by_the_mask(Padding padding) {
+    return rotations_of_all_here([padding](const Replay& at, const Tensor<double>& x) {
+        const Tensor<double>&sin = at("/rotary.sin"), &cos = at("/rotary.cos");
+        const Index length = x.extent(2);
+        const IndexTensor& mask = at.input().mask;
+        if (mask.rank() != 2 || mask.extent(1) != length || sin.extent(0) < length) throw NotEnough{"a mask of tokens"};
+        Tensor<double> y(x.shape());
+        for (Index n = 0; n < x.extent(0) * x.extent(1); ++n) {
+            RotaryTable<double> own{Matrix<double>(length, sin.extent(1)), Matrix<double>(length, sin.extent(1))};
+            Index next = 0;
+            for (Index m = 0; m < length; ++m) {
+                const bool counts = mask[n / x.extent(1) * length + m] != 0;
+                const Index apart = padding == Padding::at_the_last ? std::max<Index>(next - 1, 0)
+                                    : padding == Padding::at_1      ? 1
+                                                                    : 0;
+                const Index position = counts ? next++ : apart;
+                own.sin.row(m) = sin.matrix().row(position);
+                own.cos.row(m) = cos.matrix().row(position);
+            }
+            y.matrix(n) = rotate<double>(x.matrix(n), own, RotaryLayout::interleaved);
+        }
+        return y;
+    });
 }
 
 Mistake mistake() {
@@ -340,7 +377,7 @@ Mistake mistake() {
     const auto stands = [](Index) { return Index(0); };
     return {.number = 63,
             .is_rare = true,
-            .name = "positions start at 0 again after a cached prefix, or are 0 for every token",
+            .name = "positions are 0 for all tokens, start at 0 again after a cached prefix, or skip the padding",
             .symptom = "a pass over the whole text is right, the same text in pieces is not",
             .betrays = "the rows of rotary.sin repeat",
             .evidence = "",
@@ -355,7 +392,12 @@ Mistake mistake() {
                          {"queries and new keys of a second step start at 0 again",
                           {rotated_from("q_rot", "q", again), rotated_from("k_rot", "k", again)}},
                          {"every token of a second step stands at 0",
-                          {rotated_from("q_rot", "q", stands), rotated_from("k_rot", "k", stands)}}}};
+                          {rotated_from("q_rot", "q", stands), rotated_from("k_rot", "k", stands)}},
+                         {"counted by the mask: padding has the position of the last token before it",
+                          counted_by_the_mask(Padding::at_the_last)},
+                         {"counted by the mask: padding stands at 0", counted_by_the_mask(Padding::at_0)},
+                         {"counted by the mask: padding stands at 1, as in Hugging Face's generation",
+                          counted_by_the_mask(Padding::at_1)}}};
 }
 
 }  // namespace positions_start_again

@@ -4,14 +4,6 @@
 
 namespace locus::conformance {
 
-namespace {
-
-Tensor<double> right_step(const Tensor<double>& x, const Tensor<double>& sin, const Tensor<double>& cos) {
-    return rotated(x, sin, cos, RotaryLayout::interleaved);
-}
-
-}  // namespace
-
 namespace another_axis {  // mistake 116
 
 /// Every token of x [B,H,T,d] rotated by the angles [positions, d/2] of one position, which is that of its sample b and
@@ -76,8 +68,9 @@ std::vector<Formula> way(Pair pair) {
 /// First channels of the rotated queries and second channels of the rotated keys, in both.
 Formula first_of_q_second_of_k(const char* stem) {
     return {stem, {"q", "k", "/rotary.sin", "/rotary.cos"}, [](const Replay& at) {
-                Tensor<double> y = right_step(at("q"), at("/rotary.sin"), at("/rotary.cos"));
-                const Tensor<double> k = right_step(at("k"), at("/rotary.sin"), at("/rotary.cos"));
+                if (pairs_halves(at)) throw NotEnough{"neighbours in pairs"};
+                Tensor<double> y = rotated_neighbours(at("q"), at("/rotary.sin"), at("/rotary.cos"));
+                const Tensor<double> k = rotated_neighbours(at("k"), at("/rotary.sin"), at("/rotary.cos"));
                 if (k.shape() != y.shape()) throw NotEnough{"as many keys as queries"};
                 for (Index n = 1; n < y.size(); n += 2) y[n] = k[n];
                 return y;
@@ -158,7 +151,7 @@ namespace rotated_twice {  // mistake 118
 
 Mistake mistake() {
     const auto twice = [](const auto& x, const auto& sin, const auto& cos) {
-        return right_step(right_step(x, sin, cos), sin, cos);
+        return rotated_neighbours(rotated_neighbours(x, sin, cos), sin, cos);
     };
     return {.number = 118,
             .name = "queries, keys or both are rotated twice",
@@ -169,8 +162,8 @@ Mistake mistake() {
             .families = {Family::roformer},
             .stems = {"q_rot", "k_rot"},
             .variants = {{"queries and keys", rotations(twice)},
-                         {"keys alone", {rotation("k_rot", "k", twice)}},
-                         {"queries alone", {rotation("q_rot", "q", twice)}}}};
+                         {"keys alone", rotations_of_keys(twice)},
+                         {"queries alone", rotations_of_queries(twice)}}};
 }
 
 }  // namespace rotated_twice

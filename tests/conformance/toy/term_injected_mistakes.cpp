@@ -8,6 +8,10 @@ namespace {
 
 const std::vector<std::string> kLinear = {"L1/linear_attention", "L1/linear_attention_causal",
                                           "L1/linear_attention_small"};
+// The second layout first: no model of the kit has it.
+const std::vector<std::string> kHalves = {"L1/rope_half_split"}, kCache = {"L1/rope_cache"},
+                               kRotation = {"L1/rope_half_split", "L1/rope_interleaved"},
+                               kPositions = {"L1/rope_half_split", "L1/rope_cache"};
 const std::vector<std::string> kTiled = {"L1/tiles_t70_k37", "L1/tiles_t70_b18"};
 const std::vector<std::string> kClamped = {"L1/tiles_t70_k37"}, kBuckets = {"L1/tiles_t70_b18"};
 
@@ -31,6 +35,51 @@ std::vector<InjectedTermMistake> linear_mistakes() {
         {{64, 14}, kLinear, "keys of padding set to 0 before phi", {"phi_k"}},
         {{64, 15}, kLinear, "padding counted below", {"denominator"}},
         {{64, 16}, kLinear, "padding counted above", {"weights"}},
+        {{64, 17}, kLinear, "phi is elu", {"phi_q"}},
+        {{64, 18}, kLinear, "phi is relu", {"phi_q"}},
+        {{64, 19}, kLinear, "phi is relu plus 1", {"phi_q"}},
+        {{64, 20}, {kLinear[0], kLinear[1]}, "phi is exp", {"phi_q"}},
+        {{64, 21}, kLinear, "phi is softplus", {"phi_q"}},
+        {{64, 22}, kLinear, "no phi", {"phi_q"}},
+    };
+}
+
+std::vector<InjectedTermMistake> rotation_mistakes() {
+    const std::vector<std::string> turned = {"q_rot", "rotary.sin"};
+    return {
+        {{56, 0}, kHalves, "neighbours rotated instead of halves", {"q_rot"}},
+        {{56, 1}, kHalves, "neighbours rotated, and written as halves", {"q_rot"}},
+        {{57, 0}, kHalves, "keys of halves not rotated", {"k_rot"}},
+        {{57, 3}, kHalves, "queries by neighbours, keys by halves", {"q_rot"}, false, true},
+        {{58, 0}, kHalves, "halves rotated the other way", {"q_rot"}},
+        {{60, 0}, kHalves, "sines and cosines exchanged, of halves", {"q_rot"}},
+        {{61, 0}, kRotation, "angles from a width of 64", turned},
+        {{63, 0}, kCache, "queries of the second step start at 0 again", {"q_rot"}},
+        {{63, 1}, kCache, "new keys of the second step start at 0 again", {"k_rot"}},
+        {{63, 2}, kCache, "the second step starts at 0 again", {"q_rot"}},
+        {{63, 3}, kCache, "every token of the second step stands at 0", {"q_rot"}},
+        {{88, 0}, kRotation, "only the first head rotated", {"q_rot"}},
+        {{89, 0}, kHalves, "angles of base 42000, of halves", turned},
+        {{90, 0}, kPositions, "positions divided by 3", turned},
+        {{91, 0}, kHalves, "half of the angles, of halves", turned},
+        {{92, 0}, kHalves, "partners of halves, angles of neighbours", {"q_rot"}},
+        {{92, 1}, kHalves, "partners of neighbours, angles of halves", {"q_rot"}},
+        {{92, 2}, kRotation, "cosines of halves, sines of neighbours", {"q_rot"}},
+        {{92, 3}, kRotation, "cosines of neighbours, sines of halves", {"q_rot"}},
+        {{93, 0}, kHalves, "half of the head, by its angles, as halves", {"q_rot"}},
+        {{93, 1}, kHalves, "half of the head, by angles of its own, as halves", {"q_rot"}},
+        {{93, 2}, kRotation, "a quarter of the head, by its angles", {"q_rot"}},
+        {{93, 3}, kRotation, "a quarter of the head, by angles of its own", {"q_rot"}},
+        {{93, 4}, kRotation, "the last half of the head, by its first angles", {"q_rot"}},
+        {{93, 5}, kRotation, "the last half of the head, by angles of its own", {"q_rot"}},
+        {{94, 0}, kPositions, "positions from 1, without a table", {"q_rot"}, false, true},
+        {{94, 1}, kPositions, "positions from 5", {"q_rot"}, false, true},
+        {{94, 2}, kPositions, "queries one place further on", {"q_rot"}, false, true},
+        {{94, 3}, kPositions, "keys one place further on", {"k_rot"}},
+        {{94, 4}, kPositions, "queries three places further on", {"q_rot"}, false, true},
+        {{94, 5}, kPositions, "keys three places further on", {"k_rot"}},
+        {{117, 0}, kHalves, "halves rotated in place", {"q_rot"}},
+        {{118, 2}, kHalves, "queries of halves rotated twice", {"q_rot"}, false, true},
     };
 }
 
@@ -40,10 +89,6 @@ std::vector<InjectedTermMistake> other_mistakes() {
         {{34, 0}, {"L1/softmax_huge_hidden"}, "maximum over hidden keys too", {"probs"}},
         {{34, 1}, {"L1/softmax_huge_hidden"}, "maximum over hidden keys too, in float16", {"probs"}},
         {{34, 2}, {"L1/softmax_huge_hidden"}, "maximum over hidden keys too, in bfloat16", {"probs"}},
-        {{63, 0}, {"L1/rope_cache"}, "queries of the second step start at 0 again", {"q_rot"}},
-        {{63, 1}, {"L1/rope_cache"}, "new keys of the second step start at 0 again", {"k_rot"}},
-        {{63, 2}, {"L1/rope_cache"}, "the second step starts at 0 again", {"q_rot"}},
-        {{63, 3}, {"L1/rope_cache"}, "every token of the second step stands at 0", {"q_rot"}},
     };
 }
 // clang-format on
@@ -93,7 +138,7 @@ Finding judge(const Kit& kit, const KitCase& one, const Trace& trace, const std:
 const std::vector<InjectedTermMistake>& injected_term_mistakes() {
     static const std::vector<InjectedTermMistake> all = [] {
         std::vector<InjectedTermMistake> made;
-        for (const auto& part : {linear_mistakes(), other_mistakes(), tile_mistakes()})
+        for (const auto& part : {linear_mistakes(), rotation_mistakes(), other_mistakes(), tile_mistakes()})
             made.insert(made.end(), part.begin(), part.end());
         return made;
     }();
@@ -102,8 +147,8 @@ const std::vector<InjectedTermMistake>& injected_term_mistakes() {
 
 const std::vector<std::string>& term_case_ids() {
     static const std::vector<std::string> all = {
-        "L1/linear_attention",    "L1/linear_attention_causal", "L1/linear_attention_small",
-        "L1/rope_cache",          "L1/terms_h5_t7_k3",          "L1/terms_h5_q3_k6",
+        "L1/linear_attention",    "L1/linear_attention_causal", "L1/linear_attention_small", "L1/rope_cache",
+        "L1/rope_half_split",     "L1/rope_interleaved",        "L1/terms_h5_t7_k3",         "L1/terms_h5_q3_k6",
         "L1/softmax_huge_hidden", "L1/tiles_t70_k37",           "L1/tiles_t70_b18"};
     return all;
 }

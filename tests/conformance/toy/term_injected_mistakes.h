@@ -11,6 +11,7 @@ struct InjectedTermMistake {
     std::string what;                // one clause
     std::vector<std::string> first;  // how the names of the stages end that may go wrong first
     bool faint = false;              // below the rounding of float32, where it shows late or never
+    bool ends_right = false;         // the last stage of a case may be right: keys where queries are wrong
 };
 const std::vector<InjectedTermMistake>& injected_term_mistakes();
 /// Every case of the kit that these ports compute.

@@ -28,25 +28,6 @@ Array<char> Given<Scalar>::visible() const {
 
 namespace {
 
-/// Neighbours of a row rotated by position / 10000^(2t/d).
-template <class Scalar>
-void rotate(Scalar* row, Index width, Index position) {
-    for (Index t = 0; 2 * t < width; ++t) {
-        const double angle = double(position) * std::pow(10000.0, -2 * double(t) / double(width));
-        const auto s = static_cast<Scalar>(std::sin(angle)), c = static_cast<Scalar>(std::cos(angle));
-        const Scalar a = row[2 * t], b = row[2 * t + 1];
-        row[2 * t] = a * c - b * s;
-        row[2 * t + 1] = b * c + a * s;
-    }
-}
-
-template <class Scalar>
-Scalar dot(const Scalar* a, const Scalar* b, Index width) {
-    Scalar sum = 0;
-    for (Index c = 0; c < width; ++c) sum += a[c] * b[c];
-    return sum;
-}
-
 /// Max over all keys, hidden ones too, taken away in a type of few digits.
 template <class Scalar>
 Scalar shortened(Scalar value, int variant) {
@@ -56,28 +37,6 @@ Scalar shortened(Scalar value, int variant) {
 }
 
 }  // namespace
-
-template <class Scalar>
-Trace run_cached_rotation(const KitCase& one, const Injection& injected) {
-    const Given<Scalar> given(one);
-    Array<Scalar> q = given("layer.0.q"), k = given("layer.0.k");
-    const Index fresh = q.extent(2), keys = k.extent(2), past = keys - fresh;
-    const auto place = [&](Index m, bool wrong) { return m < past || !wrong ? m : injected.is(63, 3) ? 0 : m - past; };
-    for (Index n = 0; n < q.runs(); ++n)
-        rotate(q.run(n), q.width(), place(past + n % fresh, injected.is(63) && !injected.is(63, 1)));
-    for (Index n = 0; n < k.runs(); ++n)
-        rotate(k.run(n), k.width(), place(n % keys, injected.is(63) && !injected.is(63, 0)));
-    Array<Scalar> scores({q.extent(0), q.extent(1), fresh, keys});
-    for (Index n = 0; n < q.runs(); ++n)
-        for (Index j = 0; j < keys; ++j)
-            scores.run(n)[j] = dot(q.run(n), k.run(n / fresh * keys + j), q.width()) /
-                               static_cast<Scalar>(std::sqrt(double(q.width())));
-    Trace trace{StageFilter{}, Scheme::rotary};
-    trace.add("layer.0.q_rot", as_stage(q));
-    trace.add("layer.0.k_rot", as_stage(k));
-    trace.add("layer.0.scores", as_stage(scores));
-    return trace;
-}
 
 template <class Scalar>
 Trace run_softmax(const KitCase& one, const Injection& injected) {
@@ -111,7 +70,7 @@ template <class Scalar>
 Trace run_term(const KitCase& one, const Injection& injected) {
     const std::string kind = one.config.value("kind", "");
     if (kind == "linear_attention") return run_linear<Scalar>(one, injected);
-    if (kind == "rotary_cache") return run_cached_rotation<Scalar>(one, injected);
+    if (kind == "rotary_cache" || one.config.contains("layout")) return run_rotation<Scalar>(one, injected);
     if (one.id == "L1/softmax_huge_hidden") return run_softmax<Scalar>(one, injected);
     LOCUS_CHECK(one.config.contains("span") || one.config.contains("position_buckets"),
                 "toy ports: " + one.id + " is no term that they compute");
@@ -120,8 +79,6 @@ Trace run_term(const KitCase& one, const Injection& injected) {
 
 template class Given<float>;
 template class Given<double>;
-template Trace run_cached_rotation<float>(const KitCase&, const Injection&);
-template Trace run_cached_rotation<double>(const KitCase&, const Injection&);
 template Trace run_softmax<float>(const KitCase&, const Injection&);
 template Trace run_softmax<double>(const KitCase&, const Injection&);
 template Trace run_term<float>(const KitCase&, const Injection&);
@@ -187,8 +144,17 @@ private:
     static void scale(A& x, double by) {
         for (Scalar& value : x.values) value /= static_cast<Scalar>(by);
     }
-    static A phi(A x) {
-        for (Scalar& value : x.values) value = value > 0 ? value + 1 : std::exp(value);
+    Scalar phi(Scalar x) const {
+        if (injected_.is(64, 17)) return x > 0 ? x : std::expm1(x);
+        if (injected_.is(64, 18)) return std::max(x, Scalar(0));
+        if (injected_.is(64, 19)) return std::max(x, Scalar(0)) + 1;
+        if (injected_.is(64, 20)) return std::exp(x);
+        if (injected_.is(64, 21)) return std::log(1 + std::exp(x));
+        return x > 0 ? x + 1 : std::exp(x);
+    }
+    A phi(A x) const {
+        if (injected_.is(64, 22)) return x;
+        for (Scalar& value : x.values) value = phi(value);
         return x;
     }
     bool hidden(Index run) const { return !visible_(run / (heads_ * length_), run % length_); }

@@ -29,7 +29,7 @@ inline constexpr Index kTileOf[] = {8, 16, 32, 64};
 template <class Scalar>
 Trace run_linear(const KitCase& one, const Injection& injected);
 template <class Scalar>
-Trace run_cached_rotation(const KitCase& one, const Injection& injected);
+Trace run_rotation(const KitCase& one, const Injection& injected);
 template <class Scalar>
 Trace run_disentangled(const KitCase& one, const Injection& injected);
 template <class Scalar>

@@ -170,7 +170,9 @@ Array<Scalar> ToyRoformer<Scalar>::rotated(A x, const A& sine, const A& cosine, 
             const bool narrow = injected().is(93, 1);
             const Index m = injected().is(116, 0)   ? n / length % x.extent(1)
                             : injected().is(116, 1) ? n / length / x.extent(1)
-                                                    : n % length;
+                            : injected().is(63)
+                                ? counted_[static_cast<std::size_t>(n / length / x.extent(1) * length + n % length)]
+                                : n % length;
             Scalar& first = x.run(n)[pairs == Pairs::halves ? t : 2 * t];
             Scalar& second = x.run(n)[pairs == Pairs::halves ? t + half : 2 * t + 1];
             const Scalar a = first, b = second, s = narrow ? narrow_sine(m, t) : sine(m, t),
@@ -312,6 +314,12 @@ Trace ToyRoformer<Scalar>::run(const ModelInput& input) {
                         (input.mask.empty() ||
                          input.mask[input.mask.rank() == 3 ? (b * length + i) * length + j : b * length + j] != 0);
     }
+    for (Index b = 0; b < batch && injected().is(63); ++b)
+        for (Index m = 0, next = 0; m < length; ++m) {
+            const bool counts = input.mask.empty() || input.mask[b * length + m] != 0;
+            counted_.push_back(counts ? next : injected().is(63, 4) ? next - 1 : injected().is(63, 5) ? 0 : 1);
+            next += counts;
+        }
     A x = embeddings(input);
     read_angles(length);
     for (Index l = 0; l < config_.num_hidden_layers; ++l) x = layer(l, x);
