@@ -26,7 +26,7 @@ bool made_elsewhere(int number, const std::string& how) {
     return number == 14 || number == 15 || number == 34 || how.find("no file holds") != std::string::npos ||
            how.find("one constant") != std::string::npos || how.find("dense layer") != std::string::npos ||
            how.find("random mask") != std::string::npos || how.ends_with("as the shift leaves it") ||
-           how.starts_with("the feed-forward part times") || how.starts_with("bd ") ||
+           how.starts_with("the feed-forward part times") || how.starts_with("bd ") || how.starts_with("ac ") ||
            how.starts_with("Transformer-XL: ");  // of the toy ports
 }
 
@@ -189,8 +189,8 @@ bool of_terms(int number, const std::string& how) {
 bool needs_a_candidate(int number, const std::string& how) {
     return number == 108 || number == 109 || number == 112 || how == "a base of its own" ||
            how == "by a factor of its own" || how == "from a number of its own" ||
-           how == "10000^(-2t/w) of another width w" || how.ends_with(" alone stand elsewhere") ||
-           how == "no causal mask, although is_decoder is true" ||
+           how == "relative sinusoids of a base of their own" || how.find(" of another width w") != std::string::npos ||
+           how.ends_with(" alone stand elsewhere") || how == "no causal mask, although is_decoder is true" ||
            how.find(" in this layer alone") != std::string::npos || how.starts_with("a table of all positions") ||
            (number == 110 && how.find("where the model has") != std::string::npos);
 }

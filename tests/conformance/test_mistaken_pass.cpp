@@ -151,8 +151,8 @@ TEST_CASE("mistaken pass: toy ports in plain loops dump the very same, down to t
         const std::set<int> measured = {108, 109, 112};
         const int variant = known.injected.variant;
         if (measured.contains(mistake.number) || (mistake.number == 40 && variant == 7) ||
-            (mistake.number == 65 && variant == 4) || (mistake.number == 89 && variant >= 2) ||
-            (mistake.number == 90 && variant >= 2))
+            (mistake.number == 61 && variant == 13) || (mistake.number == 65 && variant == 4) ||
+            (mistake.number == 89 && variant >= 2) || (mistake.number == 90 && variant >= 2))
             continue;
         const bool found = std::any_of(mistake.variants.begin(), mistake.variants.end(), [&](const Variant& way) {
             const auto pass = pass_with(right, way);

@@ -460,7 +460,7 @@ bool Replay::touches(const std::string& stem) const {
     const auto known = touched_.find(stem);  // many ways lead to one stage
     if (known != touched_.end()) return known->second;
     bool touched = is_replaced(stem);
-    const Formula* formula = touched ? nullptr : right_formula_of(stem);
+    const Formula* formula = touched || is_given(stem) ? nullptr : right_formula_of(stem);
     for (std::size_t n = 0; formula && n < formula->inputs.size() && !touched; ++n)
         touched = touches(formula->inputs[n]);
     return touched_[stem] = touched;
@@ -474,7 +474,7 @@ std::unordered_set<std::string> Replay::origins(const std::string& stem, const s
         open.pop_back();
         if (!known.insert(next).second) continue;
         if (has_two_names(next)) known.insert(canonical(next));
-        if (next != stem && settled.contains(full_name(next))) continue;
+        if (next != stem && (settled.contains(full_name(next)) || is_given(next))) continue;
         if (const Formula* formula = right_formula_of(next))
             open.insert(open.end(), formula->inputs.begin(), formula->inputs.end());
     }
@@ -496,7 +496,8 @@ bool stands_for(const std::vector<Formula>& formulas, const std::string& stem) {
 
 bool Replay::is_replaced(const std::string& stem) const {
     return !replaced_.empty() &&
-           (stands_for(replaced_, stem) || (has_two_names(stem) && stands_for(replaced_, canonical(stem))));
+           (stands_for(replaced_, stem) || (has_two_names(stem) && stands_for(replaced_, canonical(stem)))) &&
+           !is_given(stem);
 }
 
 bool Replay::follows_assumed(const std::string& stem) const {

@@ -73,6 +73,8 @@ struct Evidence {
     /// Stages that follow from one the candidate has wrong and that it does not report: the reference's values are not
     /// its own there, so they are computed from what it does report.
     std::set<std::string> not_its_own = {};
+    /// Stages that a case hands to the port: they are right, and no mistake of the port made them.
+    std::set<std::string> given = {};
     /// The dump, where `candidate` is a pass that was made to explain it: what Replay::claimed looks at.
     std::optional<TraceView> dump = std::nullopt;
     std::map<std::string, std::string> stored = {};  // dtype that each stage of the candidate came in, "BF16"
@@ -135,6 +137,8 @@ public:
     std::optional<Tensor<double>> found(const std::string& stem) const;
     /// The same, kept: nullptr where the candidate is silent.
     const Tensor<double>* claimed(const std::string& stem) const;
+    /// True where the candidate reports the stage, or was given it.
+    bool is_known(const std::string& stem) const { return claimed(stem) != nullptr || is_given(stem); }
     /// Axes of the stage as the candidate reports it, also where its shape is another one; 0 where it is silent.
     Index claimed_rank(const std::string& stem) const;
     /// True where all stages are those of one pass that a mistake was made in: nothing is concluded from what it has.
@@ -203,6 +207,10 @@ private:
     const Formula* replacement_of(const std::string& stem, std::size_t at) const;
     const Formula* right_formula_of(const std::string& stem) const;
     bool is_replaced(const std::string& stem) const;
+    /// True for what the case hands to the port, which therefore computes it by no formula.
+    bool is_given(const std::string& stem) const {
+        return !evidence_.given.empty() && evidence_.given.contains(full_name(stem));
+    }
     /// True if the stage has an assumed formula, or follows from one through nothing that the candidate reports.
     bool follows_assumed(const std::string& stem) const;
     /// Of a stage that is computed: kept, and so is what it lacks.  Throws NotEnough.

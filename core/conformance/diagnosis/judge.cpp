@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <thread>
+#include <tuple>
 
 namespace locus::conformance {
 
@@ -212,6 +213,18 @@ bool Judge::changes(const Variant& variant) const try {
     return false;
 }
 
+bool Judge::speaks_of_given(const Variant& variant) const {
+    if (evidence_.given.empty()) return false;
+    const Replay here(evidence_, scope());
+    return std::any_of(variant.formulas.begin(), variant.formulas.end(), [&](const Formula& formula) {
+        try {
+            return evidence_.given.contains(here.full_name(formula.stem));
+        } catch (const NotEnough&) {  // it stands in a layer, and this is none
+            return false;
+        }
+    });
+}
+
 int Judge::explained_around(const Variant& variant) const {
     const std::string around = scope() + (stem().starts_with('/') ? "layer.0." : "");
     const bool asks_the_decoder = stem().starts_with("/emd.query");
@@ -327,9 +340,9 @@ void settle_ties(std::vector<Hypothesis>& all, const Judge& judge) {
     for (std::size_t n = 0; n < all.size(); ++n)
         if (n >= explained.size() || explained[n] == most) kept.push_back(std::move(all[n]));
     all = std::move(kept);
-    const auto order = [](const Hypothesis& each) {
+    const auto order = [&](const Hypothesis& each) {
         const int number = each.explanation.mistake;
-        return std::pair(number != 0 && mistake_of(number).is_rare, number);
+        return std::tuple(number != 0 && mistake_of(number).is_rare, judge.speaks_of_given(*each.variant), number);
     };
     std::stable_sort(all.begin(), std::find_if_not(all.begin(), all.end(), fits),
                      [&](const Hypothesis& a, const Hypothesis& b) { return order(a) < order(b); });
@@ -345,7 +358,10 @@ void prefer_first_way(std::vector<Hypothesis>& all, const Judge& judge) {
             (each == all.begin() || largest_difference(each->predicted, best.predicted) <= left))
             same.push_back(each);
     if (same.size() == 1) return;
-    std::sort(same.begin(), same.end(), [](const auto& a, const auto& b) { return a->variant < b->variant; });
+    std::sort(same.begin(), same.end(), [&](const auto& a, const auto& b) {
+        return std::pair(judge.speaks_of_given(*a->variant), a->variant) <
+               std::pair(judge.speaks_of_given(*b->variant), b->variant);
+    });
     const auto apart = std::find_if(same.begin(), same.end(),
                                     [&](const auto& each) { return !judge.changes_right_layers(*each->variant); });
     const auto first = apart == same.end() ? same.front() : *apart;

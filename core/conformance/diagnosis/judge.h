@@ -54,6 +54,8 @@ public:
     /// True if this way alone makes other numbers of the stage than the right formula does, by more than rounding
     /// explains.
     bool changes(const Variant& variant) const;
+    /// True if it changes a stage that the case hands to the port as well: that part of it cannot be seen here.
+    bool speaks_of_given(const Variant& variant) const;
     /// How many stages that the candidate reports around this one are as the variant would have them.
     int explained_around(const Variant& variant) const;
     Index size() const { return found_.size(); }
@@ -98,7 +100,8 @@ private:
 void share_out(std::size_t count, const CancelToken& stop, const std::function<void(std::size_t n)>& work);
 
 /// Hypotheses that fit equally well are told apart by the other stages that the candidate reports: those that explain
-/// fewer of them than another are dropped, and the rest stand in the order of the catalogue.  `all`: best first.
+/// fewer of them than another are dropped, and the rest stand in the order of the catalogue, those that speak of what
+/// the case gives last.  `all`: best first.
 void settle_ties(std::vector<Hypothesis>& all, const Judge& judge);
 /// Ways of the best one's mistake whose numbers differ by less than it leaves are not told apart: the first of them in
 /// the catalogue comes to the front, if it can one that does not speak of layers which are right.

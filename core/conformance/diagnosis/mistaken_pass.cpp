@@ -92,7 +92,8 @@ public:
         });
         for (const std::string& name : names_)
             for (const Formula& formula : variant.formulas)
-                if (scope_and_stem(name).second == formula.stem) applied_[formula.stem] = false;
+                if (scope_and_stem(name).second == formula.stem && right.given.count(name) == 0)
+                    applied_[formula.stem] = false;
         for (Formula& formula : formulas_of_dialect(right)) formulas_.push_back(std::move(formula));
         evidence_.model = right.model;
         evidence_.segments = right.segments;
@@ -101,6 +102,9 @@ public:
         evidence_.formulas = right.formulas;
         evidence_.dump = right.dump;
         evidence_.is_whole_pass = true;
+        for (const std::string& name : right.given)
+            if (const Stage* stage = right.trace.find(name); stage && std::string_view(stage->dtype()) != "I64")
+                evidence_.given.insert(name);
     }
     Port(const Port&) = delete;
 

@@ -51,14 +51,20 @@ namespace {
 std::string scale_taken(const Evidence& evidence, const std::string& stage, const Compared& compared) try {
     static const std::set<std::string> made_of = {"q", "c2c", "c2p", "p2c", "ac", "bd", "ef", "q_rot"};
     const auto [scope, stem] = scope_and_stem(stage);
-    const bool scores = stem == "scores";
-    const std::optional<double> factor = scores || made_of.contains(stem) ? common_factor(compared) : std::nullopt;
+    const bool scores = stem == "scores", probs = stem == "probs";
+    const std::optional<double> factor = probs                              ? power_of_rows(compared)
+                                         : scores || made_of.contains(stem) ? common_factor(compared)
+                                                                            : std::nullopt;
     if (!factor || !(*factor > 0)) return "";
     const Replay here(evidence, scope);
     const bool several = here.family() == Family::deberta;
     const double terms = several ? here.deberta().config().terms.count() : 1;
     const double right = std::sqrt(terms * static_cast<double>(here("q").extent(3)));
     const std::string root = several ? "sqrt(n d)" : "sqrt(d)";
+    if (probs)
+        return std::abs(*factor * right - 1) <= 1e-4   ? " = 1/" + root + ": they are scaled once more"
+               : std::abs(*factor / right - 1) <= 1e-4 ? " = " + root + ": their scale is undone"
+                                                       : "";
     if (!scores)
         return std::abs(*factor * right - 1) <= 1e-4
                    ? " = 1/" + root + ": scaled already; a trace holds it before the scores are divided by " + root
@@ -426,6 +432,13 @@ Sentence through_a_softmax(const Compared& at) {
     return std::nullopt;
 }
 
+/// Probabilities of scores that were multiplied by one number more: every row is p^c, divided by its sum.
+Sentence softmax_of_scaled(const Compared& at) {
+    const std::optional<double> power = power_of_rows(at);
+    if (!power || !at.has_pairs()) return std::nullopt;
+    return "each row is the softmax of " + short_number(*power) + " times the scores";
+}
+
 Sentence by_group(const Compared& at) {
     const Index everything = at.right.size();
     if (at.rank() < 2) return std::nullopt;
@@ -461,11 +474,39 @@ std::optional<double> common_factor(const Compared& at) {
     return at.explained_by([](Index) { return 0.0; }) ? 0 : factor;  // small enough for any factor
 }
 
+std::optional<double> power_of_rows(const Compared& at) {
+    if (at.rank() < 2 || at.right.size() == 0) return std::nullopt;
+    constexpr double kLeast = 1e-6;  // smaller probabilities have no exact logarithm
+    const Index columns = at.last();
+    double product = 0, square = 0;
+    for (Index first = 0; first < at.right.size(); first += columns)
+        for (Index n = first + 1; n < first + columns; ++n) {
+            const double a = at.right[n - 1], b = at.right[n], c = at.found[n - 1], d = at.found[n];
+            if (!(std::min({a, b, c, d}) > kLeast) || !(std::max({a, b, c, d}) < 1 + kLeast)) continue;
+            product += std::log(b / a) * std::log(d / c);
+            square += std::log(b / a) * std::log(b / a);
+        }
+    if (!(square > 0) || !(product > 0)) return std::nullopt;
+    const double power = product / square;
+    std::vector<double> sums;
+    for (Index first = 0; first < at.right.size(); first += columns) {
+        double sum = 0;
+        for (Index n = first; n < first + columns; ++n) sum += std::pow(at.right[n], power);
+        sums.push_back(sum);
+    }
+    const auto sharpened = [&](Index n) {
+        const double sum = sums[static_cast<std::size_t>(n / columns)];
+        return sum > 0 ? std::pow(at.right[n], power) / sum : 0;
+    };
+    if (!at.explained_by(sharpened)) return std::nullopt;
+    return power;
+}
+
 std::optional<std::string> pattern_of_values(const Compared& compared) {
     for (const double value : compared.found.values())
         if (!std::isfinite(value)) return std::nullopt;
     for (const auto rule : {one_factor, one_offset, transposed_or_exchanged, reversed, moved_rows, heads_cut_otherwise,
-                            reordered, through_a_softmax, zero_rows, by_group})
+                            reordered, through_a_softmax, softmax_of_scaled, zero_rows, by_group})
         if (Sentence sentence = rule(compared)) return sentence;
     return std::nullopt;
 }

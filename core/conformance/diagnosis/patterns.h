@@ -43,6 +43,10 @@ struct Compared {
 /// The number that every value is times the right one; nothing unless it explains all of them.
 std::optional<double> common_factor(const Compared& compared);
 
+/// c where every row of probabilities is the right one to the power of c, divided by its sum: the softmax of scores
+/// times c; nothing unless that explains all of them.
+std::optional<double> power_of_rows(const Compared& compared);
+
 /// "every value is 1.732051 times what it should be"; nothing where no rule of values holds everywhere.
 /// Constant factor, sign, constant offset, transposed, reversed axes, heads or channels in another order, through a
 /// softmax, a constant per row, a factor per head.

@@ -206,6 +206,14 @@ Trace inputs_of(const KitCase& one) {
     return stages;
 }
 
+std::set<std::string> given_to(const KitCase& one) {
+    const Trace inputs = inputs_of(one);
+    std::set<std::string> names;
+    for (const Stage& stage : inputs.stages())
+        if (std::string_view(stage.dtype()) != "I64") names.insert(stage.name);
+    return names;
+}
+
 Family family_named(const std::string& name) {
     for (const Family family : {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet})
         if (name == to_string(family)) return family;

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,8 @@ Kit open_kit(const std::filesystem::path& folder);
 Trace reference_of(const KitCase& one);
 /// The stages that a case is given beside model inputs: those of L1 and L2.
 Trace inputs_of(const KitCase& one);
+/// Names of those that a port takes as they are; index tables and masks it makes by itself.
+std::set<std::string> given_to(const KitCase& one);
 
 /// The accuracy of the case that a reference.safetensors of a kit belongs to; 0 for any other file.  Throws
 /// Error(unreadable) for a case.json beside it that is damaged.

@@ -65,8 +65,10 @@ std::unique_ptr<Failing> failing(CaseReport& report, const Kit& kit, const KitCa
     auto found = std::make_unique<Failing>(Failing{background_of(kit, one, reference, dialect), one, {}});
     Evidence& evidence = found->evidence;
     evidence = {reference, dump.trace, found->background.model, found->background.segments};
+    evidence.dialect = dialect;
     evidence.family = family_named(one.family);
     evidence.formulas = formulas_of_kind(one.config);
+    evidence.given = given_to(one);
     evidence.stored = stored_as(dump.trace, report.rounded_to, dump.stored);
     evidence.stop = stop;
     if (const std::optional<TraceView> filled = filled_reference(evidence)) {

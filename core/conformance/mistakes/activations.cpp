@@ -140,7 +140,11 @@ Mistake mistake() {
                          everywhere("relu, squared", [](double x) { return x > 0 ? x * x : 0; }),
                          everywhere("elu", [](double x) { return x > 0 ? x : std::expm1(x); }),
                          everywhere("tanh", [](double x) { return std::tanh(x); }),
-                         {"behind the second feed-forward layer too", {behind_the_second_layer()}, {"ffn"}}}};
+                         {"behind the second feed-forward layer too", {behind_the_second_layer()}, {"ffn"}},
+                         everywhere("x (1 + erf(x)) / 2, gelu without the root of 2",
+                                    [](double x) { return x * (1 + std::erf(x)) / 2; }),
+                         everywhere("ln(1 + exp(x)), softplus", [](double x) { return std::log1p(std::exp(x)); }),
+                         everywhere("relu with 0.01 x below 0", [](double x) { return x > 0 ? x : 0.01 * x; })}};
 }
 
 }  // namespace another_activation

@@ -135,6 +135,16 @@ Tensor<double> without_memory(const Replay& at) {
     return visible_up_to(at, [](Index i, Index) { return i; });
 }
 
+/// What a query should see, but nothing of the memory.
+Tensor<double> memory_hidden(const Replay& at) {
+    const Index memory = at.remembered();
+    if (memory == 0) throw NotEnough{"a memory"};
+    Tensor<double> visible = at.right("visible");
+    for (Index b = 0; b < visible.extent(0); ++b)
+        visible.matrix(b).leftCols(std::min(memory, visible.extent(2))).setZero();
+    return visible;
+}
+
 /// The oldest key of query i moved by `later`; everything else as it is.
 Tensor<double> visible_from(const Replay& at, Index later) {
     const Index queries = queries_of(at), memory = at.remembered();
@@ -195,7 +205,8 @@ Mistake mistake() {
                      {"causal: the next token is seen, at the distance of the token itself", causal_and_clamped()},
                      {"causal: no query sees itself", causal([](Index i, Index memory) { return memory + i - 1; })},
                      {"same_length is not followed", {{"visible", {"query_tokens"}, all_before}}},
-                     {"same_length as XLNet has it", {{"visible", {"query_tokens"}, as_in_xlnet}}}}};
+                     {"same_length as XLNet has it", {{"visible", {"query_tokens"}, as_in_xlnet}}},
+                     {"the memory is hidden", {{"visible", {"query_tokens"}, memory_hidden}}}}};
 }
 
 }  // namespace same_length_off_by_one

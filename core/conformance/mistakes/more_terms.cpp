@@ -82,7 +82,7 @@ std::vector<Formula> without(bool c2p, bool p2c) {
                  if ((c2p && !terms.c2p) || (p2c && !terms.p2c)) throw NotEnough{"a term that is left out"};
                  // A wrong term may come out as 0: whether it was left out is seen only where the port reports it, or
                  // where whole passes are compared, among them those whose terms come out so.
-                 if (!at.in_whole_pass() && ((c2p && !at.claimed("c2p")) || (p2c && !at.claimed("p2c"))))
+                 if (!at.in_whole_pass() && ((c2p && !at.is_known("c2p")) || (p2c && !at.is_known("p2c"))))
                      throw NotEnough{"the port's own c2p and p2c"};
                  const double scale = right_scale(at);
                  return weighted_terms(at, {scale, c2p ? 0 : scale, p2c ? 0 : scale});
@@ -92,7 +92,7 @@ std::vector<Formula> without(bool c2p, bool p2c) {
 /// Transformer-XL and XLNet: the scores are those of words, and of segments, alone.
 std::vector<Formula> without_bd() {
     return {{"scores", {"ac", "bd", "ef"}, [](const Replay& at) {
-                 if (!at.in_whole_pass() && !at.claimed("bd")) throw NotEnough{"the port's own bd"};
+                 if (!at.in_whole_pass() && !at.is_known("bd")) throw NotEnough{"the port's own bd"};
                  return weighted_relative_terms(at, 1 / std::sqrt(static_cast<double>(at("q").extent(3))), 0);
              }}};
 }

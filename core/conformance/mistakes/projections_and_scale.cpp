@@ -358,10 +358,11 @@ std::vector<Formula> scaled_alone(bool content) {
          }}};
 }
 
-/// Transformer-XL and XLNet: the content terms are scaled before bd joins them.
-std::vector<Formula> raw_bd() {
-    return {{"scores", {"ac", "bd", "ef"}, [](const Replay& at) {
-                 return weighted_relative_terms(at, 1 / std::sqrt(static_cast<double>(at("q").extent(3))), 1);
+/// Transformer-XL and XLNet: the content terms are scaled before bd joins them, or bd before it joins them.
+std::vector<Formula> one_raw(bool content) {
+    return {{"scores", {"ac", "bd", "ef"}, [content](const Replay& at) {
+                 const double scale = 1 / std::sqrt(static_cast<double>(at("q").extent(3)));
+                 return weighted_relative_terms(at, content ? 1 : scale, content ? scale : 1);
              }}};
 }
 
@@ -377,10 +378,11 @@ Mistake mistake() {
             .variants = {{"c2c alone is scaled", raw(true, true)},
                          {"p2c is not scaled", raw(false, true)},
                          {"c2p is not scaled", raw(true, false)},
-                         {"bd is not scaled", raw_bd()},
+                         {"bd is not scaled", one_raw(false)},
                          {"c2c is not scaled", raw_c2c()},
                          {"c2c is divided by sqrt(d)", scaled_alone(true)},
-                         {"position terms are divided by sqrt(d)", scaled_alone(false)}}};
+                         {"position terms are divided by sqrt(d)", scaled_alone(false)},
+                         {"ac is not scaled", one_raw(true)}}};
 }
 
 }  // namespace a_term_not_scaled

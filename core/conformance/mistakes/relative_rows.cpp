@@ -82,29 +82,65 @@ std::vector<double> RelativeDistances::cut(double least, double most) const {
     return all;
 }
 
-std::vector<Formula> relative_rows_by(std::function<Matrix<double>(const RelativeDistances&, Index width)> rows) {
+namespace {
+
+/// rows(replay, distances, width) for both directions.
+template <class Rows>
+std::vector<Formula> both_directions(Rows rows) {
     const auto formula = [&](const char* stem, bool reversed) {
         return Formula{stem, {}, [=](const Replay& at) {
-                           const Matrix<double> made = rows(relative_distances(at, reversed), width_of(at));
+                           const Matrix<double> made = rows(at, relative_distances(at, reversed), width_of(at));
                            return as_tensor<double>({made.rows(), made.cols()}, made);
                        }};
     };
     return {formula("/positions.r", false), formula("/positions.r_backward", true)};
 }
 
+/// [sin | cos] of distances [R] times frequencies [D/2] -> [R,D].
+Matrix<double> waves_of(const std::vector<double>& distances, const std::vector<double>& theta) {
+    const auto half = static_cast<Index>(theta.size());
+    Matrix<double> rows(static_cast<Index>(distances.size()), 2 * half);
+    for (Index n = 0; n < rows.rows(); ++n)
+        for (Index t = 0; t < half; ++t) {
+            const double angle = distances[static_cast<std::size_t>(n)] * theta[static_cast<std::size_t>(t)];
+            rows(n, t) = std::sin(angle);
+            rows(n, half + t) = std::cos(angle);
+        }
+    return rows;
+}
+
+}  // namespace
+
+std::vector<Formula> relative_rows_by(std::function<Matrix<double>(const RelativeDistances&, Index width)> rows) {
+    return both_directions([rows](const Replay&, const RelativeDistances& of, Index width) { return rows(of, width); });
+}
+
 std::vector<Formula> relative_rows_with(std::function<std::vector<double>(Index width)> frequencies) {
-    return relative_rows_by([frequencies](const RelativeDistances& of, Index width) {
-        const std::vector<double> cut = of.cut(), theta = frequencies(width);
-        const auto half = static_cast<Index>(theta.size());
-        Matrix<double> rows(static_cast<Index>(cut.size()), 2 * half);
-        for (Index n = 0; n < rows.rows(); ++n)
-            for (Index t = 0; t < half; ++t) {
-                const double angle = cut[static_cast<std::size_t>(n)] * theta[static_cast<std::size_t>(t)];
-                rows(n, t) = std::sin(angle);
-                rows(n, half + t) = std::cos(angle);
-            }
-        return rows;
+    return both_directions([frequencies](const Replay&, const RelativeDistances& of, Index width) {
+        return waves_of(of.cut(), frequencies(width));
     });
+}
+
+std::vector<Formula> relative_rows_with(std::function<std::vector<double>(const Replay& at, Index width)> frequencies) {
+    return both_directions([frequencies](const Replay& at, const RelativeDistances& of, Index width) {
+        return waves_of(of.cut(), frequencies(at, width));
+    });
+}
+
+std::vector<double> frequencies_found(const Replay& at) {
+    const Tensor<double>* rows = at.claimed("/positions.r");
+    const std::vector<double> distances = relative_distances(at, false).cut();
+    const auto one = std::find_if(distances.begin(), distances.end(), [](double x) { return std::abs(x) == 1; });
+    if (!rows || rows->rank() != 2 || rows->extent(0) != std::ssize(distances) || rows->extent(1) != width_of(at) ||
+        one == distances.end())
+        throw NotEnough{"the candidate's own rows, one of them of distance 1"};
+    const auto row = rows->matrix().row(one - distances.begin());
+    std::vector<double> thetas;
+    for (Index t = 0; t < row.size() / 2; ++t) {
+        thetas.push_back(*one * std::atan2(row(t), row(row.size() / 2 + t)));
+        if (!(thetas.back() > 0)) throw NotEnough{"angles that grow with the distance"};
+    }
+    return thetas;
 }
 
 std::vector<Variant> other_signs_and_clamps() {

@@ -26,6 +26,11 @@ std::vector<Formula> relative_rows_by(std::function<Matrix<double>(const Relativ
 /// The same as [sin | cos] of these distances times these frequencies, D/2 of them for the width D.
 std::vector<Formula> relative_rows_with(std::function<std::vector<double>(Index width)> frequencies);
 
+/// The same by frequencies that depend on the candidate.
+std::vector<Formula> relative_rows_with(std::function<std::vector<double>(const Replay& at, Index width)> frequencies);
+/// theta_t of the candidate's own positions.r, [D/2], read off a row of distance 1 or -1.  Throws NotEnough.
+std::vector<double> frequencies_found(const Replay& at);
+
 /// Ways of mistake 65: i - j with the other sign, and clamp_len misread.
 std::vector<Variant> other_signs_and_clamps();
 /// A way of mistake 65: distances that begin elsewhere, where the candidate's own rows show it.

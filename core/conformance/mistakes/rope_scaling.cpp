@@ -8,6 +8,7 @@
 
 #include "core/conformance/formulas/roformer.h"
 #include "core/conformance/mistakes/catalogue.h"
+#include "core/conformance/mistakes/relative_rows.h"
 
 namespace locus::conformance {
 
@@ -389,6 +390,59 @@ Variant fitted_width() {
     way.measured = [](const Replay& at) {
         return "w = " + std::to_string(fitted_width_of(found_turns(at), right_turns(at)));
     };
+    return way;
+}
+
+namespace {
+
+/// Base of the candidate's own rows of distances, which have one; whether it is listed is for the caller to ask.
+double base_of_rows(const Replay& at) {
+    const std::vector<double> thetas = frequencies_found(at);
+    const double base = base_of(thetas);
+    if (thetas.size() < 3 || !(base > 1) || !same(thetas, thetas_by_base(thetas.size(), base)))
+        throw NotEnough{"frequencies of one base"};
+    return base;
+}
+
+double own_base_of_rows(const Replay& at) {
+    const double base = base_of_rows(at);
+    if (is_listed_base(base, 10000, frequencies_found(at).size())) throw NotEnough{"a base that is not listed"};
+    return base;
+}
+
+/// w of 10000^(-2t/w), even and not the model's width; what has a listed base is mistake 89.
+Index width_of_rows(const Replay& at) {
+    const double base = base_of_rows(at);
+    if (std::any_of(kOtherBases.begin(), kOtherBases.end(), [&](double one) { return same(base, one); }))
+        throw NotEnough{"a base that is not listed"};
+    const auto width = static_cast<double>(2 * frequencies_found(at).size());
+    const double other = width * std::log(10000.0) / std::log(base), whole = 2 * std::round(other / 2);
+    const bool is_listed = whole == width || whole == 2 * width || 2 * whole == width;
+    if (!(std::abs(other - whole) <= kSame * whole) || is_listed || whole > static_cast<double>(kWidest))
+        throw NotEnough{"an even width that is not listed"};
+    return static_cast<Index>(whole);
+}
+
+}  // namespace
+
+Variant fitted_relative_width() {
+    Variant way{"relative sinusoids: 10000^(-2t/w) of another width w",
+                relative_rows_with([](const Replay& at, Index width) {
+                    std::vector<double> thetas;
+                    for (Index t = 0; t < width / 2; ++t)
+                        thetas.push_back(
+                            std::pow(10000.0, -2 * static_cast<double>(t) / static_cast<double>(width_of_rows(at))));
+                    return thetas;
+                })};
+    way.measured = [](const Replay& at) { return "w = " + std::to_string(width_of_rows(at)); };
+    return way;
+}
+
+Variant fitted_relative_base() {
+    Variant way{"relative sinusoids of a base of their own", relative_rows_with([](const Replay& at, Index width) {
+                    return inverse_frequencies(width, own_base_of_rows(at));
+                })};
+    way.measured = [](const Replay& at) { return "base " + as_number(own_base_of_rows(at)); };
     return way;
 }
 

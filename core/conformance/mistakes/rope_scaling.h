@@ -28,6 +28,9 @@ std::vector<Variant> bases_of_one_layer();
 std::vector<Variant> fitted_factors();
 /// A way of mistake 61: angles of a width that is neither the head's nor the model's.
 Variant fitted_width();
+/// The same for rows of relative positions, and a way of 89 for a base of theirs that is not listed.
+Variant fitted_relative_width();
+Variant fitted_relative_base();
 /// Ways of mistake 94: the first position is neither 0 nor 1, for queries and keys, or for one of them alone.
 Variant fitted_first_position();
 Variant fitted_first_position_of_queries();

@@ -56,6 +56,7 @@ std::vector<Variant> bases() {
     for (const double base : kOtherBases)
         all.push_back({"relative sinusoids of base " + std::to_string(static_cast<long>(base)),
                        relative_rows_with([base](Index width) { return inverse_frequencies(width, base); })});
+    all.push_back(fitted_relative_base());
     return all;
 }
 

@@ -246,7 +246,8 @@ Mistake mistake() {
             {"every second theta is the one before",
              angles_by([=](const Replay& at) { return each_twice(head_width(at)); })},
             {"relative sinusoids: every second theta is the one before", relative_rows_with(each_twice)},
-            fitted_width()}};
+            fitted_width(),
+            fitted_relative_width()}};
 }
 
 }  // namespace other_frequencies

@@ -211,23 +211,61 @@ std::vector<Formula> both(double (*factor)(double root)) {
     return {bias("bias.u", "bias.u", factor), bias("bias.v", "bias.v", factor)};
 }
 
+/// u and v [H,d], with the numbers of place(h, c) of a buffer [H,d].
+std::vector<Formula> both_read_at(Index (*place)(Index head, Index channel, Index heads, Index width)) {
+    const auto read = [place](const char* stem) {
+        return Formula{stem, {}, [stem, place](const Replay& at) {
+                           const Tensor<double> right = at.right(stem);
+                           const Index heads = right.extent(0), width = right.extent(1);
+                           Tensor<double> other(right.shape());
+                           for (Index n = 0; n < right.size(); ++n)
+                               other[n] = right[place(n / width, n % width, heads, width)];
+                           return other;
+                       }};
+    };
+    return {read("bias.u"), read("bias.v")};
+}
+
+/// q . (k + u), q . (r_k + v): added to what queries are multiplied with.
+std::vector<Formula> added_to_keys() {
+    const auto term = [](const char* stem, const char* keys, const char* of) {
+        return Formula{stem, {"q", keys, of, "query_tokens"}, [=](const Replay& at) {
+                           const Tensor<double>&q = at("q"), &k = at(keys);
+                           const Matrix<double> own = at(of).matrix();
+                           const Index rows = k.extent(k.rank() - 2);
+                           return without_unused(at, each_head(q, q.extent(2), rows, [&](Index n, Index h, Index) {
+                                                     const Matrix<double> moved =
+                                                         k.matrix(k.rank() == 4 ? n : h).rowwise() + own.row(h);
+                                                     return products_of_rows<double>(q.matrix(n), moved);
+                                                 }));
+                       }};
+    };
+    return {term("ac", "k", "bias.u"), term("bd_raw", "r_k", "bias.v")};
+}
+
 Mistake mistake() {
     const auto as_it_is = [](double) { return 1.0; };
     const auto nothing = [](double) { return 0.0; };
     return {.number = 68,
-            .name = "u and v are exchanged, scaled or left out",
+            .name = "u and v are exchanged, scaled, subtracted, left out, read in another order or added to keys",
             .symptom = "a small error that is the same for every query: u shifts columns of ac, v distances of bd",
             .betrays = "ac minus the right one is the same in every row; so is bd_raw",
             .evidence = "",
             .lesson = "25",
             .families = {Family::transformer_xl, Family::xlnet},
             .stems = {"ac", "bd_raw"},
-            .variants = {{"exchanged", {bias("bias.u", "bias.v", as_it_is), bias("bias.v", "bias.u", as_it_is)}},
-                         {"times sqrt(d)", both([](double root) { return root; })},
-                         {"left out", both(nothing)},
-                         {"divided by sqrt(d)", both([](double root) { return 1 / root; })},
-                         {"u left out", {bias("bias.u", "bias.u", nothing)}},
-                         {"v left out", {bias("bias.v", "bias.v", nothing)}}}};
+            .variants = {
+                {"exchanged", {bias("bias.u", "bias.v", as_it_is), bias("bias.v", "bias.u", as_it_is)}},
+                {"times sqrt(d)", both([](double root) { return root; })},
+                {"left out", both(nothing)},
+                {"divided by sqrt(d)", both([](double root) { return 1 / root; })},
+                {"u left out", {bias("bias.u", "bias.u", nothing)}},
+                {"v left out", {bias("bias.v", "bias.v", nothing)}},
+                {"subtracted", both([](double) { return -1.0; })},
+                {"read as [d,H] instead of [H,d]",
+                 both_read_at([](Index h, Index c, Index heads, Index) { return c * heads + h; })},
+                {"those of the first head in every head", both_read_at([](Index, Index c, Index, Index) { return c; })},
+                {"added to keys instead of queries", added_to_keys()}}};
 }
 
 }  // namespace u_and_v

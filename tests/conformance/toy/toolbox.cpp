@@ -159,13 +159,16 @@ Array<Scalar> Toolbox<Scalar>::activated(Array<Scalar> x, Activation activation)
     for (Scalar& value : x.values) {
         const Scalar a = value;
         if (another) {
-            value = injected().is(99, 0)   ? std::max(a, Scalar(0))
-                    : injected().is(99, 1) ? a * logistic(Scalar(1.702) * a)
-                    : injected().is(99, 2) ? a * logistic(a)
-                    : injected().is(99, 6) ? std::max(a, Scalar(0)) * std::max(a, Scalar(0))
-                    : injected().is(99, 7) ? (a > 0 ? a : std::expm1(a))
-                    : injected().is(99, 8) ? std::tanh(a)
-                                           : a;
+            value = injected().is(99, 0)    ? std::max(a, Scalar(0))
+                    : injected().is(99, 1)  ? a * logistic(Scalar(1.702) * a)
+                    : injected().is(99, 2)  ? a * logistic(a)
+                    : injected().is(99, 6)  ? std::max(a, Scalar(0)) * std::max(a, Scalar(0))
+                    : injected().is(99, 7)  ? (a > 0 ? a : std::expm1(a))
+                    : injected().is(99, 8)  ? std::tanh(a)
+                    : injected().is(99, 10) ? a * (1 + std::erf(a)) / 2
+                    : injected().is(99, 11) ? std::log(1 + std::exp(a))
+                    : injected().is(99, 12) ? std::max(a, a / 100)
+                                            : a;
             continue;
         }
         switch (activation) {

@@ -10,11 +10,13 @@ namespace {
 
 /// Radians per distance of pair t of `half`.
 double frequency(Index t, Index half, const Injection& injected) {
-    const double base = injected.is(89, 4) ? 1000 : 10000, factor = injected.is(90, 3) ? 0.5 : 1;
+    const double base = injected.is(89, 4) ? 1000 : injected.is(89, 5) ? 777 : 10000;
+    const double factor = injected.is(90, 3) ? 0.5 : 1;
     if (injected.is(61, 12)) t = t / 2 * 2;
     double exponent = injected.is(61, 11) ? 0 : static_cast<double>(t) / static_cast<double>(half);
     if (injected.is(61, 2)) exponent *= 2;
     if (injected.is(61, 5)) exponent /= 2;
+    if (injected.is(61, 13)) exponent /= 3;
     if (injected.is(61, 3)) exponent = static_cast<double>(t) / static_cast<double>(half - 1);
     if (injected.is(61, 10)) return 1 / std::pow(base, -exponent);
     return factor * std::pow(base, -exponent);
@@ -76,6 +78,24 @@ Array<Scalar> biased(const Array<Scalar>& q, const Array<Scalar>& bias, double f
     return y;
 }
 
+template <class Scalar>
+Array<Scalar> misread(Array<Scalar> bias, const Injection& injected) {
+    if (!injected.is(68, 5) && !injected.is(68, 6)) return bias;
+    const Array<Scalar> right = bias;
+    const Index heads = bias.extent(0), width = bias.width();
+    for (Index h = 0; h < heads; ++h)
+        for (Index c = 0; c < width; ++c)
+            bias.run(h)[c] = right.values[static_cast<std::size_t>(injected.is(68, 5) ? c * heads + h : c)];
+    return bias;
+}
+
+double bias_factor(double root, const Injection& injected) {
+    if (injected.is(68, 1)) return root;
+    if (injected.is(68, 2)) return 0;
+    if (injected.is(68, 3)) return 1 / root;
+    return injected.is(68, 4) ? -1 : 1;
+}
+
 std::string segment_name(std::size_t segment, std::size_t segments) {
     return segments > 1 ? "segment." + std::to_string(segment) + "." : "";
 }
@@ -86,6 +106,8 @@ template Array<float> token_rows<float>(const Array<float>&, Index, Index);
 template Array<double> token_rows<double>(const Array<double>&, Index, Index);
 template Array<float> after<float>(const Array<float>&, const Array<float>&);
 template Array<double> after<double>(const Array<double>&, const Array<double>&);
+template Array<float> misread<float>(Array<float>, const Injection&);
+template Array<double> misread<double>(Array<double>, const Injection&);
 template Array<float> biased<float>(const Array<float>&, const Array<float>&, double);
 template Array<double> biased<double>(const Array<double>&, const Array<double>&, double);
 
@@ -183,7 +205,8 @@ Visible ToyTransformerXl<Scalar>::visible(Index batch, Index queries, Index memo
                                   : injected().is(71, 3)                         ? -1
                                                                                  : 0;
                 const bool recent = injected().is(71, 6) ? j >= i : j >= oldest || injected().is(71, 5);
-                sees(b, i, j) = j <= i + memory + off && (!config_.same_length || recent);
+                sees(b, i, j) =
+                    j <= i + memory + off && (!config_.same_length || recent) && (!injected().is(71, 7) || j >= memory);
             }
     return sees;
 }
@@ -265,19 +288,23 @@ Array<Scalar> ToyTransformerXl<Scalar>::context(Index l, const std::string& at, 
     const std::string biases = !config_.untie_r ? "" : injected().is(106) ? "layers.0.dec_attn." : names;
     A u = tools_.weight(biases + "r_w_bias"), w = tools_.weight(biases + "r_r_bias");
     if (injected().is(68, 0)) std::swap(u, w);
+    u = misread(std::move(u), injected());
+    w = misread(std::move(w), injected());
     const double root = std::sqrt(static_cast<double>(config_.d_head));
-    const double factor = injected().is(68, 1) ? root : injected().is(68, 2) ? 0 : injected().is(68, 3) ? 1 / root : 1;
-    const A ac = tools_.products(biased(q, u, factor), k), asked = biased(q, w, factor);
+    const double factor = bias_factor(root, injected());
+    const bool to_keys = injected().is(68, 7);
+    const A ac = to_keys ? tools_.products(q, biased(k, u, 1)) : tools_.products(biased(q, u, factor), k);
+    const A asked = to_keys ? q : biased(q, w, factor), answering = to_keys ? biased(r_k, w, 1) : r_k;
     A raw({q.extent(0), heads, q.extent(2), r.extent(0)});
     for (Index n = 0; n < raw.runs(); ++n)
         for (Index t = 0; t < raw.width(); ++t)
-            raw.run(n)[t] = tools_.dot(asked.run(n), &r_k(0, n / q.extent(2) % heads, t, 0), q.width());
+            raw.run(n)[t] = tools_.dot(asked.run(n), &answering(0, n / q.extent(2) % heads, t, 0), q.width());
     const A bd = shifted(raw, sees, k.extent(2) - q.extent(2));
     add(at + "ac", ac);
     add(at + "bd_raw", raw);
     add(at + "bd", bd);
     const double of_bd = injected().is(28, 3) ? root : injected().is(126, 3) ? -1 : injected().is(126, 4) ? 2 : 1;
-    A scores = injected().is(86, 3) ? ac : plus(ac, times(bd, of_bd));
+    A scores = injected().is(86, 3) ? ac : plus(injected().is(28, 7) ? times(ac, root) : ac, times(bd, of_bd));
     double divisor = injected().is(27) ? std::sqrt(static_cast<double>(config_.d_model)) : root;
     if (injected().is(26, 2)) divisor = root * root;
     if (!injected().is(26, 1)) scores = times(std::move(scores), 1 / divisor);

@@ -23,6 +23,11 @@ Array<Scalar> after(const Array<Scalar>& memory, const Array<Scalar>& x);
 template <class Scalar>
 Array<Scalar> biased(const Array<Scalar>& q, const Array<Scalar>& bias, double factor);
 
+/// u or v [H,d] as mistake 68 reads it, and the factor it gives it.
+template <class Scalar>
+Array<Scalar> misread(Array<Scalar> bias, const Injection& injected);
+double bias_factor(double root, const Injection& injected);
+
 /// "segment.2." if there are several, else "".
 std::string segment_name(std::size_t segment, std::size_t segments);
 

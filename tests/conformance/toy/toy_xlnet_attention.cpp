@@ -141,8 +141,10 @@ Array<Scalar> ToyXlnet<Scalar>::stream(Index l, const std::string& at, const Ask
     const std::string biases = injected().is(106) ? "layer.0.rel_attn." : names;
     A u = tools_.weight(biases + "r_w_bias"), w = tools_.weight(biases + "r_r_bias");
     if (injected().is(68, 0)) std::swap(u, w);
+    u = misread(std::move(u), injected());
+    w = misread(std::move(w), injected());
     const double root = std::sqrt(static_cast<double>(config_.d_head));
-    const double factor = injected().is(68, 1) ? root : injected().is(68, 2) ? 0 : injected().is(68, 3) ? 1 / root : 1;
+    const double factor = bias_factor(root, injected());
     A ac = tools_.products(biased(q, u, factor), k), raw, bd;
     clear(ac);
     add(at + "ac", ac);
@@ -150,11 +152,12 @@ Array<Scalar> ToyXlnet<Scalar>::stream(Index l, const std::string& at, const Ask
     add(at + "bd_raw", raw);
     add(at + "bd", bd);
     const double of_bd = injected().is(28, 3) ? root : injected().is(126, 3) ? -1 : injected().is(126, 4) ? 2 : 1;
-    A scores = injected().is(86, 3) ? ac : plus(ac, times(bd, of_bd));
+    const double of_words = injected().is(28, 7) ? root : 1;
+    A scores = injected().is(86, 3) ? ac : plus(times(ac, of_words), times(bd, of_bd));
     if (!input.token_types.empty()) {
         const A ef = segment_term(q, asked, l, k.extent(2), input);
         add(at + "ef", ef);
-        scores = plus(std::move(scores), ef);
+        scores = plus(std::move(scores), times(ef, of_words));
     }
     double divisor = injected().is(27) ? std::sqrt(static_cast<double>(config_.d_model)) : root;
     if (injected().is(26, 2)) divisor = root * root;
