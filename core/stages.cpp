@@ -79,7 +79,7 @@ constexpr Row kStageRows[] = {
     {Group::layer, "bias.v", "H d", "v", kXl, "position bias, the same for every query"},
     {Group::layer, "ac", "B H Tq Tk", "(q_i + u) . k_j", kXl, "content term"},
     {Group::layer, "bd_raw", "B H Tq R", "(q_i + v) . r_k", kXl, "position term before the shift"},
-    {Group::layer, "bd", "B H Tq Tk", "shift(bd_raw), 0 where hidden", kXl, "position term after the shift, hidden cells 0"},
+    {Group::layer, "bd", "B H Tq Tk", "shift(bd_raw), 0 where hidden", kXl, "position term after the shift"},
     {Group::layer, "ef", "B H Tq Tk", "(q_i + s) . seg", kXl, "segment term"},
     {Group::layer, "scores", "B H Tq Tk", "(c2c + c2p + p2c) / sqrt(n d)", kDeberta, "scaled sum, before the mask"},
     {Group::layer, "scores_mixed", "B H Tq Tk", "W_l scores", "transformers modeling_deberta.py, talking heads",

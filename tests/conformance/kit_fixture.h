@@ -33,6 +33,21 @@ private:
     TemporaryFolder folder_;
 };
 
+/// A dump in memory, stored as it is.
+inline Dump dump_of(const Trace& trace) {
+    Dump dump;
+    for (const Stage& stage : trace.stages()) {
+        dump.trace.add(stage);
+        dump.stored[stage.name] = stage.dtype();
+    }
+    return dump;
+}
+
+/// The report of one case for such a dump.
+inline CaseReport check_one(const std::string& id, const Trace& trace, const CheckOptions& options = {}) {
+    return check_case(KitFixture::kit(), KitFixture::one(id), dump_of(trace), options);
+}
+
 /// Upper half of a float, to nearest, ties to even.
 inline std::uint16_t as_bfloat16(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);

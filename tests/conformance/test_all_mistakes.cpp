@@ -14,9 +14,9 @@
 #include "core/conformance/report/report.h"
 #include "core/io/safetensors.h"
 #include "tests/conformance/kit_fixture.h"
-#include "tests/conformance/several_mistakes.h"
 #include "tests/conformance/toy/injected_mistakes.h"
 #include "tests/conformance/toy/recorded_ranges.h"
+#include "tests/conformance/toy/several_mistakes.h"
 #include "tests/run_program.h"
 #include "tests/sanitizers.h"
 

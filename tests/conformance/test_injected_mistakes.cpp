@@ -185,15 +185,6 @@ TEST_CASE("mutations: a right port raises no alarm, however it adds", "[kit][mut
 
 namespace {
 
-CaseReport judged(const std::string& id, const Trace& trace) {
-    Dump dump;
-    for (const Stage& stage : trace.stages()) {
-        dump.trace.add(stage);
-        dump.stored[stage.name] = stage.dtype();
-    }
-    return check_case(KitFixture::kit(), KitFixture::one(id), dump, {});
-}
-
 std::string said(const Finding& finding) {
     return finding.where + ", " + finding.dump + ": " + finding.first + " -> " + std::to_string(finding.named);
 }
@@ -205,7 +196,7 @@ TEST_CASE("term ports: right ports pass in float and in double", "[kit][toy]") {
         INFO(id);
         const KitCase& one = KitFixture::one(id);
         for (const Trace& trace : {run_term<float>(one, {}), run_term<double>(one, {})}) {
-            const CaseReport report = judged(id, trace);
+            const CaseReport report = check_one(id, trace);
             INFO((report.comparison.first() ? report.comparison.first()->name : ""));
             CHECK(report.verdict == Verdict::pass);
             CHECK(report.comparison.missing.empty());

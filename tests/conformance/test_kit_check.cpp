@@ -21,16 +21,6 @@ CheckResult check_folder(const fs::path& dumps, CheckOptions options = {}) {
         KitFixture::kit(), [&](const KitCase& one) { return read_dump(dumps, one.id); }, options);
 }
 
-/// The report of one case for a dump in memory.
-CaseReport check_one(const std::string& id, const Trace& trace, const CheckOptions& options = {}) {
-    Dump dump;
-    for (const Stage& stage : trace.stages()) {
-        dump.trace.add(stage);
-        dump.stored[stage.name] = stage.dtype();
-    }
-    return check_case(KitFixture::kit(), KitFixture::one(id), dump, options);
-}
-
 Tensor<double> nudged(Tensor<double> values) {
     values[values.size() / 2] += 0.01;
     return values;

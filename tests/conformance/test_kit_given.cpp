@@ -4,21 +4,13 @@
 #include <cmath>
 #include <set>
 
+#include "core/conformance/kit/pair.h"
 #include "core/conformance/kit/rehearse.h"
 #include "tests/conformance/kit_fixture.h"
 
 namespace locus::test::test_kit_given {
 
 namespace {
-
-CaseReport judged(const std::string& id, const Trace& trace) {
-    Dump dump;
-    for (const Stage& stage : trace.stages()) {
-        dump.trace.add(stage);
-        dump.stored[stage.name] = stage.dtype();
-    }
-    return check_case(KitFixture::kit(), KitFixture::one(id), dump, {});
-}
 
 /// Numbers of all mistakes that are named, 0 for a stage without a name.
 std::multiset<int> named_in(const CaseReport& report) {
@@ -56,7 +48,7 @@ TEST_CASE("kit given: a term that a case gives was not made wrong by a mask", "[
         const std::string layer = id == "L1/txl_probs" ? "segment.1.layer.0." : "segment.2.layer.0.";
         Tensor<double> scores = given(id, layer + "ac");
         for (Index n = 0; n < scores.size(); ++n) scores[n] /= 2;  // sqrt(d)
-        CHECK(named_in(judged(id, only(layer + "scores", scores))) == std::multiset<int>{86});
+        CHECK(named_in(check_one(id, only(layer + "scores", scores))) == std::multiset<int>{86});
     }
 }
 
@@ -64,11 +56,11 @@ TEST_CASE("kit given: a mistake everywhere is seen in a case that gives the stag
     const KitCase& one = KitFixture::one("L1/norm_post");
     const MistakenPass port = rehearse_case(KitFixture::kit(), one, way_of(40, "unbiased variance"));
     REQUIRE(port.changed.size() == 1);
-    const CaseReport report = judged(one.id, port.trace);
+    const CaseReport report = check_one(one.id, port.trace);
     CHECK(named_in(report) == std::multiset<int>{40});
     // A way that speaks of this norm alone comes before one that speaks of the given attention, too.
     const MistakenPass coarse = rehearse_case(KitFixture::kit(), one, way_of(40, "eps 1e-3"));
-    const CaseReport of_eps = judged(one.id, coarse.trace);
+    const CaseReport of_eps = check_one(one.id, coarse.trace);
     REQUIRE(of_eps.diagnosis);
     REQUIRE(of_eps.diagnosis->named);
     CHECK(of_eps.diagnosis->named->how == "eps 1e-3, at least in the norm after the feed-forward part");
@@ -86,7 +78,7 @@ TEST_CASE("kit given: probabilities of given scores are not the fault of how sco
             for (Index j = 0; j < keys; ++j)
                 probs[row * keys + j] = sum > 0 ? std::pow(right[row * keys + j], factor) / sum : 0;
         }
-        const CaseReport report = judged(one.id, only("layer.0.probs", probs));
+        const CaseReport report = check_one(one.id, only("layer.0.probs", probs));
         CHECK(named_in(report) == std::multiset<int>{0});
         REQUIRE(report.diagnosis);
         INFO(report.diagnosis->pattern);
@@ -102,7 +94,14 @@ TEST_CASE("kit given: where no probs are recorded a hidden query is what the cas
         const KitCase& one = KitFixture::one(id);
         const MistakenPass port = rehearse_case(KitFixture::kit(), one, mistake_of(42).variants.front());
         REQUIRE_FALSE(port.changed.empty());
-        CHECK(named_in(judged(id, port.trace)) == std::multiset<int>{42});
+        CHECK(named_in(check_one(id, port.trace)) == std::multiset<int>{42});
+        // Nobody tells the dialect of a pair of traces: the reference's own layers show it.
+        const Trace reference = reference_of(one);  // a pair looks at its traces
+        TracePair pair{reference, port.trace};
+        pair.model = ModelFolder::open(one.model().string());
+        pair.segments = segments_in(one.folder / "inputs.safetensors");
+        pair.accuracy = one.accuracy;
+        CHECK(named_in(judge_pair(pair)) == std::multiset<int>{42});
     }
 }
 

@@ -5,7 +5,7 @@
 
 #include "core/conformance/diagnosis/judge.h"
 #include "core/conformance/diagnosis/mistaken_pass.h"
-#include "tests/conformance/several_mistakes.h"
+#include "tests/conformance/toy/several_mistakes.h"
 
 namespace locus::test::test_pairs {
 

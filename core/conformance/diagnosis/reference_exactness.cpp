@@ -26,10 +26,9 @@ struct OwnResidual {
     double residual = 0, allowed = 0;  // both of the largest value; what rounding allows
 };
 
-/// What the right formula leaves of the reference's own stage: the least of all dialects that it may follow.  Nothing
-/// where it cannot be computed.
-std::optional<OwnResidual> own_residual(const Evidence& evidence, const Comparison& comparison, const std::string& name,
-                                        const Variant& right) {
+/// What the right formula of a dialect leaves of the reference's own stage.  Nothing where it cannot be computed.
+std::optional<OwnResidual> own_residual_in(Dialect dialect, const Evidence& evidence, const Comparison& comparison,
+                                           const std::string& name, const Variant& right) {
     const auto stage = evidence.reference.at(name);
     StageVerdict own;
     own.name = name;
@@ -38,19 +37,29 @@ std::optional<OwnResidual> own_residual(const Evidence& evidence, const Comparis
     Evidence alone = evidence;
     alone.candidate = evidence.reference;
     alone.stored.clear();
-    // Of DeBERTa and RoFormer a dialect decides here what a query without keys is, and only probs would show which it
-    // was: the rows of padding raise no doubt.
-    std::set<Dialect> dialects = {evidence.dialect};
+    alone.dialect = dialect;
+    alone.shared = std::make_shared<SharedWork>();
+    const std::optional<Hypothesis> judged = Judge(alone, comparison, own).judge(0, right);
+    if (!judged) return std::nullopt;
+    return OwnResidual{judged->explanation.residual, judged->explanation.allowed};
+}
+
+/// Of DeBERTa and RoFormer a dialect decides what a query without keys is, and only probs tell which it was.
+bool hides_queries_by_dialect(const Evidence& evidence) {
     const std::optional<Family> family = known_family(evidence);
-    if (family == Family::deberta || family == Family::roformer) dialects = {Dialect::reference, Dialect::hf};
+    return family == Family::deberta || family == Family::roformer;
+}
+
+/// The least of all dialects that the reference may follow: the rows of padding raise no doubt.
+std::optional<OwnResidual> own_residual(const Evidence& evidence, const Comparison& comparison, const std::string& name,
+                                        const Variant& right) {
+    std::set<Dialect> dialects = {evidence.dialect};
+    if (hides_queries_by_dialect(evidence)) dialects = {Dialect::reference, Dialect::hf};
     std::optional<OwnResidual> least;
     for (const Dialect dialect : dialects) {
-        alone.dialect = dialect;
-        alone.shared = std::make_shared<SharedWork>();
-        const std::optional<Hypothesis> judged = Judge(alone, comparison, own).judge(0, right);
-        if (!judged) return std::nullopt;
-        if (!least || judged->explanation.residual < least->residual)
-            least = {judged->explanation.residual, judged->explanation.allowed};
+        const std::optional<OwnResidual> own = own_residual_in(dialect, evidence, comparison, name, right);
+        if (!own) return std::nullopt;
+        if (!least || own->residual < least->residual) least = own;
     }
     return least;
 }
@@ -66,6 +75,22 @@ Variant exact_formula(const std::string& stem) {
 }
 
 }  // namespace
+
+Dialect dialect_shown(const Evidence& evidence, const Comparison& comparison) {
+    static const std::set<std::string> kBehindProbs = {"context", "attention", "output"};
+    if (!hides_queries_by_dialect(evidence)) return evidence.dialect;
+    const Dialect other = evidence.dialect == Dialect::hf ? Dialect::reference : Dialect::hf;
+    for (const std::string& name : evidence.reference.names()) {
+        const auto [scope, stem] = scope_and_stem(name);
+        if (!scope.starts_with("layer.") || !kBehindProbs.contains(stem) || evidence.reference.has(scope + "probs"))
+            continue;
+        const auto own = own_residual_in(evidence.dialect, evidence, comparison, name, {}),
+                   others = own_residual_in(other, evidence, comparison, name, {});
+        if (!own || !others) continue;
+        return kBeyondBest * others->residual < own->residual ? other : evidence.dialect;
+    }
+    return evidence.dialect;
+}
 
 std::optional<std::string> shows_single_precision(const Evidence& evidence, const Comparison& comparison,
                                                   const StageVerdict& first) {

@@ -1,6 +1,7 @@
 #pragma once
 // Does the reference follow from itself? A stage of it is held against what the right formula makes of its other
-// stages: a little off, it was computed in single precision there; far off, it is another model's.
+// stages: a little off, it was computed in single precision there; far off, it is another model's, or of another
+// dialect.
 #include <optional>
 #include <string>
 
@@ -20,6 +21,10 @@ inline constexpr double kSinglePrecision = 1e-6;
 /// first wrong stage, is held to less anyway.  Throws Cancelled.
 std::optional<std::string> shows_single_precision(const Evidence& evidence, const Comparison& comparison,
                                                   const StageVerdict& first);
+/// The dialect that the reference's layers show where it holds no probs: by what a query without keys leaves in them.
+/// The evidence's own where nothing decides, and where it explains them no worse.  Throws Cancelled.
+Dialect dialect_shown(const Evidence& evidence, const Comparison& comparison);
+
 /// True of a first wrong stage that is a table of angles and off by no more than kSinglePrecision: the candidate took
 /// them in float32, as the codes do that it is held against elsewhere.
 bool has_single_angles(const StageVerdict& first);

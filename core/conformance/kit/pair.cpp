@@ -113,6 +113,7 @@ CaseReport judge_pair(const TracePair& pair, const std::function<void(const Case
         one.filled = filled->names().size() - pair.reference.names().size();
         one.comparison = compare(*filled, pair.candidate, pair.fixed, stored, {}, pair.accuracy);
     }
+    evidence.dialect = dialect_shown(evidence, one.comparison);
     const KitCase stages = case_of(evidence.reference);
     const StageVerdict* first = &first_of(stages, one.comparison);
     const bool derived = !pair.fixed && pair.accuracy == 0;

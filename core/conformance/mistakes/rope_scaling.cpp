@@ -6,7 +6,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/conformance/formulas/roformer.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/conformance/mistakes/relative_rows.h"
 
@@ -63,8 +62,7 @@ Turns right_turns(const Replay& at) {
 }
 
 /// Of the stage of a layer that the candidate reports rotated; neighbours are pairs.
-template <class Stages>
-Turns turns_of_rows(const Replay& layer, const Stages& stages) {
+Turns turns_of_rows(const Replay& layer, std::span<const RotatedStage> stages) {
     for (const RotatedStage& stage : stages)
         if (const Tensor<double>* rotated = layer.claimed(stage.to)) {
             const Tensor<double>& x = layer(stage.from);
@@ -307,6 +305,16 @@ std::vector<Variant> fitted_factors() {
 
 // A way of 61, and ways of 94.
 
+std::vector<Formula> moved(std::span<const RotatedStage> stages, const std::function<Index(const Replay&)>& places) {
+    const auto step = [places](const Replay& at, const Tensor<double>& x) {
+        const RightAngles right = right_angles(at);
+        const Index first = positions_of(at) - x.extent(2) + places(at);
+        const RotaryTable<double> table = rotary_table<double>(right.thetas, first, x.extent(2), right.length);
+        return rotated_neighbours(x, as_rows(table.sin), as_rows(table.cos));
+    };
+    return for_each_rotated([&](const RotatedStage& stage) { return rotation_here(stage, step); }, stages);
+}
+
 namespace {
 
 constexpr double kWholeNumber = 0.1;        // how far a first position may be from a whole number
@@ -343,8 +351,7 @@ Index fitted_first(const Turns& found, const std::vector<double>& thetas, Index 
 }
 
 /// How far queries or keys of a layer stand from where they should.
-template <class Stages>
-Index moved_by(const Replay& at, const Stages& stages) {
+Index moved_by(const Replay& at, std::span<const RotatedStage> stages) {
     const Turns found = turns_of_rows(layer_of(at), stages);
     return fitted_first(found, right_angles(at).thetas, positions_of(at) - found.angle.rows());
 }
@@ -356,25 +363,15 @@ Index table_moved_by(const Replay& at) {
 }
 
 /// "2 places further on", "1 place back".
-std::string places(Index count) {
+std::string in_words(Index count) {
     const Index size = std::abs(count);
     return std::to_string(size) + (size == 1 ? " place " : " places ") + (count > 0 ? "further on" : "back");
 }
 
-template <class Stages>
-Variant moved_alone(const std::string& how, const Stages& stages) {
-    Variant way{how, for_each_rotated(
-                         [&](const RotatedStage& stage) {
-                             return rotation_here(stage, [&stages](const Replay& at, const Tensor<double>& x) {
-                                 const RightAngles right = right_angles(at);
-                                 const Index first = positions_of(at) - x.extent(2) + moved_by(at, stages);
-                                 const RotaryTable<double> table =
-                                     rotary_table<double>(right.thetas, first, x.extent(2), right.length);
-                                 return rotated_neighbours(x, as_rows(table.sin), as_rows(table.cos));
-                             });
-                         },
-                         stages)};
-    way.measured = [&stages](const Replay& at) { return places(moved_by(at, stages)); };
+Variant moved_alone(const std::string& how, std::span<const RotatedStage> stages) {
+    const auto places = [stages](const Replay& at) { return moved_by(at, stages); };
+    Variant way{how, moved(stages, places)};
+    way.measured = [places](const Replay& at) { return in_words(places(at)); };
     return way;
 }
 

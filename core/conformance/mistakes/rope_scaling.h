@@ -2,8 +2,11 @@
 // Ways to scale rotary angles whose numbers are read off the candidate: each explains all positions and pairs by one
 // number, or by one per pair, and is judged by what it predicts.
 #include <array>
+#include <functional>
+#include <span>
 #include <vector>
 
+#include "core/conformance/formulas/roformer.h"
 #include "core/conformance/mistakes/catalogue.h"
 
 namespace locus::conformance {
@@ -31,6 +34,8 @@ Variant fitted_width();
 /// The same for rows of relative positions, and a way of 89 for a base of theirs that is not listed.
 Variant fitted_relative_width();
 Variant fitted_relative_base();
+/// Queries, or keys, that stand so many places further on than where they should.
+std::vector<Formula> moved(std::span<const RotatedStage> stages, const std::function<Index(const Replay&)>& places);
 /// Ways of mistake 94: the first position is neither 0 nor 1, for queries and keys, or for one of them alone.
 Variant fitted_first_position();
 Variant fitted_first_position_of_queries();

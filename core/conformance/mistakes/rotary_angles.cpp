@@ -267,18 +267,6 @@ std::vector<Formula> other_distances(double more) {
     });
 }
 
-/// Queries or keys that stand `places` further on than where they are.
-template <class Stages>
-std::vector<Formula> moved(const Stages& stages, Index places) {
-    const auto step = [places](const Replay& at, const Tensor<double>& x) {
-        const RightAngles right = right_angles(at);
-        const Index first = positions_of(at) - x.extent(2) + places;
-        const RotaryTable<double> table = rotary_table<double>(right.thetas, first, x.extent(2), right.length);
-        return rotated_neighbours(x, as_rows(table.sin), as_rows(table.cos));
-    };
-    return for_each_rotated([&](const RotatedStage& stage) { return rotation_here(stage, step); }, stages);
-}
-
 Mistake mistake() {
     const auto table = [](const Replay& at) {
         // Scores, and what follows from them, are those of positions from 0: a dump of these alone does not show it.
@@ -291,6 +279,7 @@ Mistake mistake() {
         const RightAngles right = right_angles(at);
         return rotary_table<double>(right.thetas, 1, positions_of(at), right.length);
     };
+    const auto one_place = [](const Replay&) { return Index(1); };
     return {
         .number = 94,
         .name = "positions are counted from 1, or from another number, for queries, keys or both",
@@ -306,8 +295,8 @@ Mistake mistake() {
                        {"/rotary.cos", {}, [table](const Replay& at) { return as_rows(table(at).cos); }}}},
                      {"every distance is one too large", other_distances(1)},
                      {"every distance is one too small", other_distances(-1)},
-                     {"queries alone stand one place further on", moved(kRotatedQueries, 1)},
-                     {"keys alone stand one place further on", moved(kRotatedKeys, 1)},
+                     {"queries alone stand one place further on", moved(kRotatedQueries, one_place)},
+                     {"keys alone stand one place further on", moved(kRotatedKeys, one_place)},
                      fitted_first_position(),
                      fitted_first_position_of_queries(),
                      fitted_first_position_of_keys()}};
