@@ -159,6 +159,18 @@ struct Gradient {
 };
 
 constexpr Gradient kGradients[] = {
+    {Scheme::disentangled, Group::mlm, "logits", "(softmax(logits) - onehot(label)) / N at the N targets, else 0"},
+    {Scheme::disentangled, Group::mlm, "transform", "d_logits E_word"},
+    {Scheme::disentangled, Group::layer, "ffn", "norm_backward(d_output), the norm of ffn + attention"},
+    {Scheme::disentangled, Group::layer, "ffn_act", "d_ffn W_2"},
+    {Scheme::disentangled, Group::layer, "attention", "d_ffn + (gelu'(dense_1(attention)) * d_ffn_act) W_1"},
+    {Scheme::disentangled, Group::layer, "context", "norm_backward(d_attention) W_o, the norm of dense(context) + x_q"},
+    {Scheme::disentangled, Group::layer, "output",
+     "of the layer after: norm_backward(d_attention) + d_q W_q + d_k W_k + d_v W_v"},
+    {Scheme::disentangled, Group::emd, "query", "of emd.0: norm_backward(d_attention) + d_q W_q"},
+    {Scheme::disentangled, Group::relative, "table", "sum over layers and decoder passes of d_k_r W_k,r + d_q_r W_q,r"},
+    {Scheme::disentangled, Group::embeddings, "output",
+     "of layer 0: norm_backward(d_attention) + d_q W_q + d_k W_k + d_v W_v"},
     {Scheme::disentangled, Group::layer, "probs", "(d_context_i . v_j) * keep"},
     {Scheme::disentangled, Group::layer, "scores", "probs * (d_probs - sum_j probs * d_probs)"},
     {Scheme::disentangled, Group::layer, "q",

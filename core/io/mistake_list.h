@@ -8,7 +8,7 @@ namespace locus {
 
 /// One mistake of the catalogue in words.  Its formulas stand in core/conformance/mistakes.
 struct MistakeEntry {
-    int number = 0;                        // 1 ... 135
+    int number = 0;                        // 1 ... 143
     std::string name;                      // "p2c reads row delta(j,i), as the paper prints it"
     std::string symptom, betrays;          // what the porter sees; how to recognise it
     std::string evidence;                  // where it happened; may be empty

@@ -175,7 +175,7 @@ double farthest(const Recorded& recorded, const Variant& variant) {
     return worst;
 }
 
-/// 129 to 135 are of backward passes: test_injected_training.cpp makes them.
+/// 129 to 143 are of backward passes: test_injected_training.cpp makes them.
 bool is_mine(int number) { return (number >= 56 && number <= 77) || (number >= 82 && number <= 128); }
 
 /// What no whole model shows: toy/term_injected_mistakes.cpp makes it in single terms.

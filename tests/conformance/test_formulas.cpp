@@ -4,13 +4,17 @@
 #include <map>
 #include <set>
 
+#include "core/conformance/diagnosis/judge.h"
 #include "core/conformance/kit/cases.h"
 #include "core/io/safetensors.h"
+#include "core/training/masked_words.h"
 #include "tests/conformance/recorded.h"
+#include "tests/conformance/toy/mutation.h"
 
 namespace locus::test::test_formulas {
 
 using namespace locus::conformance;
+using namespace locus::conformance::toy;
 
 namespace {
 
@@ -270,6 +274,61 @@ TEST_CASE("gradients: central differences of the forward formulas agree", "[kit]
                       Approx(gradient[n]).margin(1e-7));
             }
         }
+    }
+}
+
+namespace {
+
+/// Every gradient of a recorded model by its formula, out of the forward stages and, if `others`, the other gradients.
+void check_model_gradients(const GradientRange& range, bool others, double allowed) {
+    Trace given;
+    for (const Stage& stage : range.known.stages())
+        if (others || !stage.name.starts_with("grad.")) given.add(stage);
+    const Evidence evidence{given, given, range.model, range.segments};
+    for (const Stage& stage : range.content.reference.stages()) {
+        if (!stage.name.starts_with("grad.")) continue;
+        INFO(range.content.id << " " << stage.name);
+        const auto [scope, stem] = scope_and_stem(stage.name);
+        CHECK(Replay(evidence, scope).full_name(stem) == stage.name);
+        try {
+            const Tensor<double> expected = widened(stage), found = Replay(evidence, scope).computed(stem);
+            CHECK(distance(found, expected) <= allowed * std::max(1.0, largest_size(expected)));
+        } catch (const NotEnough& missing) {
+            // Without the other gradients a layer does not know what comes back to it.
+            CHECK_FALSE(others);
+            CHECK(missing.what.find("grad.") != std::string::npos);
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("gradients: every gradient of a whole model follows from its stages and the other gradients",
+          "[kit][gradients]") {
+    std::size_t models = 0;
+    for (const GradientRange& range : gradient_ranges(test::kOracle)) {
+        if (!range.model) continue;
+        check_model_gradients(range, true, 1e-12);
+        check_model_gradients(range, false, 1e-12);
+        ++models;
+    }
+    CHECK(models == 2);
+}
+
+TEST_CASE("gradients: those of a whole pass are those that training computes", "[kit][gradients]") {
+    for (const GradientRange& range : gradient_ranges(test::kOracle)) {
+        if (!range.model) continue;
+        const DebertaConfig& config = range.model->deberta->config();
+        const Trace trained = gradient_trace<double>(config, range.model->source, range.segments.front(), true, {});
+        std::size_t same = 0;
+        for (const Stage& stage : trained.stages()) {
+            const Stage* found = range.content.reference.find(stage.name);
+            INFO(range.content.id << " " << stage.name);
+            if (!found) continue;
+            CHECK(distance(widened(*found), widened(stage)) <= 1e-12 * std::max(1.0, largest_size(widened(stage))));
+            ++same;
+        }
+        CHECK(same > 90);
     }
 }
 

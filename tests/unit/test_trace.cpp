@@ -154,7 +154,9 @@ TEST_CASE("stages: a gradient has the axes of what it belongs to, and its own eq
     CHECK(describe_stage("grad.layer.0.k_r")->axes == std::vector<std::string>{"H", "2k", "d"});
     CHECK(describe_stage("grad.layer.0.k_r")->formula == "sum_b G_c^T q");
     CHECK(describe_stage("grad.layer.0.q", Scheme::rotary)->formula.starts_with("R_-m"));
-    CHECK(describe_stage("grad.layer.3.output")->formula == "d loss / d layer.3.output");
+    CHECK(describe_stage("grad.layer.3.ffn_act")->formula == "d_ffn W_2");
+    CHECK(describe_stage("grad.emd.0.output")->formula.starts_with("of the layer after: norm_backward(d_attention)"));
+    CHECK(describe_stage("grad.layer.0.conv")->formula == "d loss / d layer.0.conv");
     CHECK(describe_stage("grad.layer.0.probs")->meaning.find("after the mask") != std::string::npos);
 }
 

@@ -122,7 +122,7 @@ std::vector<MistakeGroup> mistake_groups(const std::vector<MistakeEntry>& entrie
         Range{"index and layout", 25},     {"scale, mask, softmax", 38},
         {"layers, decoder, heads", 55},    {"rotation, memory, streams", 77},
         {"gradients, tiles, buffers", 83}, {"first ports: angles, parts left out", 128},
-        {"backward passes by hand", 135}};
+        {"backward passes by hand", 143}};
     std::vector<MistakeGroup> groups;
     int first = 1;
     for (const Range& part : parts) {

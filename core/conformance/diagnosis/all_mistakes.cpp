@@ -92,6 +92,16 @@ public:
                 return whole->complete;
             }
         }
+        // What is wrong after it may follow from stages that the port does not report.
+        const bool is_alone = std::none_of(seen_.stages.begin(), seen_.stages.end(), [&](const StageVerdict& each) {
+            return !each.pass && each.name != verdict.name;
+        });
+        if (stage.diagnosis.named && !is_alone &&
+            gives_all_reported(evidence_, seen_, verdict, *stage.diagnosis.named)) {
+            stage.diagnosis.in_whole_pass = true;
+            result.stages.push_back(std::move(stage));
+            return true;
+        }
         add(evidence_, seen_, verdict, {}, std::move(stage));
         return false;
     }
@@ -432,7 +442,7 @@ private:
         const auto take = [&](const Explanation& each) {
             for (const Formula& formula : each.way->formulas)
                 if (formula.stem != "x" && formula.stem != "x_q" &&
-                    !is_of_right_shape(own_, own_.candidate, name_of(here, formula)))
+                    !is_of_right_shape(own_, own_.candidate, here.name_here(formula.stem).value_or("")))
                     assumed.push_back(formula);
         };
         for (const WrongStage& each : result.stages) {
@@ -441,12 +451,6 @@ private:
             for (const Explanation& one : each.pair) take(one);
         }
         return assumed;
-    }
-
-    static std::string name_of(const Replay& here, const Formula& formula) try {
-        return here.full_name(formula.stem);
-    } catch (const NotEnough&) {  // it stands in a layer, and this is none
-        return "";
     }
 
     /// What is right by the candidate's own inputs counts as right for the hypotheses about what stands after it.

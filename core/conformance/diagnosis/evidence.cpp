@@ -1,7 +1,6 @@
 #include "core/conformance/diagnosis/evidence.h"
 
 #include <algorithm>
-#include <cctype>
 #include <unordered_map>
 
 #include "core/conformance/formulas/arithmetic.h"
@@ -43,29 +42,6 @@ std::shared_ptr<const ModelFolder> ModelFolder::with(std::shared_ptr<const Weigh
             break;
     }
     return model;
-}
-
-std::pair<std::string, std::string> scope_and_stem(const std::string& name) {
-    if (name.starts_with("grad.")) {
-        const auto [scope, stem] = scope_and_stem(name.substr(5));
-        if (stem.starts_with('/') || stem == "memory") return {"", "/" + name};
-        return {scope, "grad." + stem};
-    }
-    const std::size_t start = name.starts_with("segment.") ? name.find('.', 8) + 1 : 0;
-    const auto numbered = [&](const std::string& group) {
-        const std::size_t digit = start + group.size();
-        return name.compare(start, group.size(), group) == 0 && digit < name.size() &&
-               std::isdigit(static_cast<unsigned char>(name[digit]));
-    };
-    if (numbered("memory."))
-        return {name.substr(0, start) + "layer." + name.substr(start + std::string("memory.").size()) + ".", "memory"};
-    for (const char* group : {"layer.", "emd."}) {
-        if (!numbered(group)) continue;
-        std::size_t end = name.find('.', start + std::string(group).size()) + 1;
-        if (name.compare(end, 2, "g.") == 0) end += 2;
-        return {name.substr(0, end), name.substr(end)};
-    }
-    return {name.substr(0, start), "/" + name.substr(start)};
 }
 
 Tensor<double> widened(const Stage& stage) {
@@ -307,12 +283,24 @@ std::string Replay::full_name(const std::string& stem) const {
     if (stem == "x") return input_name(false);
     if (stem == "x_q") return input_name(true);
     if (stem.starts_with('/')) return segment_ + stem.substr(1);
-    if (stem.starts_with("grad.")) return "grad." + full_name(stem.substr(5));
+    if (stem.starts_with("grad.")) {
+        const std::size_t mark = stem.find('#');
+        if (mark == std::string::npos) return "grad." + full_name(stem.substr(5));
+        return stem.substr(0, mark) + std::to_string(layer()) + stem.substr(mark + 1);
+    }
     if (stem == "memory" && place().starts_with("layer.")) return segment_ + "memory." + std::to_string(layer());
     // One set of keys and values for both streams.
     const bool shared =
         stem == "k" || stem == "v" || stem == "r_k" || stem == "r_k_backward" || stem == "memory_before";
     return (is_query_stream() && shared ? scope_.substr(0, scope_.size() - 2) : scope_) + stem;
+}
+
+std::optional<std::string> Replay::name_here(const std::string& stem) const {
+    try {
+        return full_name(stem);
+    } catch (const NotEnough&) {
+        return std::nullopt;
+    }
 }
 
 namespace {
@@ -323,7 +311,8 @@ bool has_two_names(const std::string& stem) { return stem == "x" || stem == "x_q
 }  // namespace
 
 std::string Replay::canonical(const std::string& stem) const {
-    if (!has_two_names(stem)) return stem;
+    const bool stands_in_layer = place().starts_with("layer.") || place().starts_with("emd.");
+    if (!has_two_names(stem) || !stands_in_layer) return stem;
     const std::string name = full_name(stem);
     const bool in_a_layer = name.compare(segment_.size(), 6, "layer.") == 0 || name.ends_with(".output");
     return in_a_layer && !name.ends_with("embeddings.output") ? stem : "/" + name.substr(segment_.size());
@@ -395,6 +384,7 @@ const FormulasByStem& right_formulas_of(Family family) {
 }  // namespace
 
 const Formula* Replay::right_formula_of(const std::string& stem) const {
+    if (stem == "grad.context" && !has_model()) return nullptr;  // where the backward pass of one attention starts
     if (has_two_names(stem)) {
         const std::string other = canonical(stem);
         if (other != stem) return right_formula_of(other);
@@ -467,6 +457,10 @@ bool Replay::touches(const std::string& stem) const {
 }
 
 std::unordered_set<std::string> Replay::origins(const std::string& stem, const std::set<std::string>& settled) const {
+    const auto is_settled = [&](const std::string& each) {
+        const auto name = name_here(each);  // what all layers add to follows from stems that stand in each of them
+        return name && (settled.contains(*name) || is_given(each));
+    };
     std::unordered_set<std::string> known;
     std::vector<std::string> open = {stem};
     while (!open.empty()) {
@@ -474,7 +468,7 @@ std::unordered_set<std::string> Replay::origins(const std::string& stem, const s
         open.pop_back();
         if (!known.insert(next).second) continue;
         if (has_two_names(next)) known.insert(canonical(next));
-        if (next != stem && (settled.contains(full_name(next)) || is_given(next))) continue;
+        if (next != stem && is_settled(next)) continue;
         if (const Formula* formula = right_formula_of(next))
             open.insert(open.end(), formula->inputs.begin(), formula->inputs.end());
     }
@@ -507,8 +501,10 @@ bool Replay::follows_assumed(const std::string& stem) const {
     const std::string name = canonical(stem);
     bool follows = stands_for(assumed_, stem) || stands_for(assumed_, name);
     const Formula* formula = follows ? nullptr : right_formula_of(name);
-    for (std::size_t n = 0; formula && n < formula->inputs.size() && !follows; ++n)
-        follows = !is_reported(full_name(formula->inputs[n])) && follows_assumed(formula->inputs[n]);
+    for (std::size_t n = 0; formula && n < formula->inputs.size() && !follows; ++n) {
+        const auto input = name_here(formula->inputs[n]);
+        follows = !(input && is_reported(*input)) && follows_assumed(formula->inputs[n]);
+    }
     return assumes_[stem] = follows;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/cancel.h"
+#include "core/conformance/diagnosis/stage_scope.h"
 #include "core/models/deberta_weights.h"
 #include "core/models/model.h"
 #include "core/models/roformer.h"
@@ -198,6 +199,8 @@ public:
 
     /// "layer.0." and "q" -> "layer.0.q".
     std::string full_name(const std::string& stem) const;
+    /// The same; nothing where the stem stands in a layer and this scope is none.
+    std::optional<std::string> name_here(const std::string& stem) const;
 
 private:
     /// "x" by the name of the formula it follows from, where that stands in no layer: "/embeddings.output".
@@ -240,11 +243,6 @@ private:
     mutable std::unordered_map<std::string, bool> assumes_;                  // and from an assumed one
     mutable std::unordered_map<std::string, std::size_t> busy_;  // how many replacements of a stem are being computed
 };
-
-/// "segment.1.layer.0.bd" -> "segment.1.layer.0." and "bd"; "relative.index" -> "" and "/relative.index";
-/// "layer.1.g.q" -> "layer.1.g." and "q"; "memory.1" -> "layer.1." and "memory"; "grad.layer.0.q" -> "layer.0." and
-/// "grad.q"; "grad.mlm.logits" and gradients of parameters -> "" and "/grad.mlm.logits".
-std::pair<std::string, std::string> scope_and_stem(const std::string& name);
 
 /// Values of any stage as double, index tables too.
 Tensor<double> widened(const Stage& stage);

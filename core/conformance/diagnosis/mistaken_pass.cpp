@@ -84,16 +84,21 @@ Trace in_order_of(const Trace& like, const Trace& made) {
 /// Goes through the stages of the right pass.
 class Port {
 public:
-    Port(const RightPass& right, const Variant& variant, bool keeps) : right_(right), keeps_(keeps) {
+    Port(const RightPass& right, const Variant& variant, bool keeps, const StageWatch& ends = {})
+        : right_(right), keeps_(keeps), ends_(ends) {
         formulas_ = variant.formulas;
         is_of_gradients_ = std::all_of(formulas_.begin(), formulas_.end(), [](const Formula& formula) {
             return formula.stem.starts_with("grad.") || formula.stem.starts_with("/grad.") ||
                    formula.stem.starts_with("scatter.");
         });
-        for (const std::string& name : names_)
+        const bool goes_back = std::any_of(names_.begin(), names_.end(),
+                                           [](const std::string& name) { return name.starts_with("grad."); });
+        if (is_of_gradients_ && !goes_back) throw NotEnough{"a backward pass, and this one goes forward alone"};
+        for (const std::string& name : names_) {
+            const std::string stem = scope_and_stem(name).second;
             for (const Formula& formula : variant.formulas)
-                if (scope_and_stem(name).second == formula.stem && right.given.count(name) == 0)
-                    applied_[formula.stem] = false;
+                if (stem == formula.stem && right.given.count(name) == 0) applied_[stem] = false;
+        }
         for (Formula& formula : formulas_of_dialect(right)) formulas_.push_back(std::move(formula));
         evidence_.model = right.model;
         evidence_.segments = right.segments;
@@ -131,6 +136,7 @@ public:
                 leave_out(stage);
         }
     }
+    bool has_ended() const { return ended_; }
     /// True once every wrong formula of a stage that this model has was applied somewhere.
     bool applied_all() const {
         return std::all_of(applied_.begin(), applied_.end(), [](const auto& each) { return each.second; });
@@ -138,7 +144,6 @@ public:
     /// Throws NotEnough where a wrong formula could be applied nowhere: half a mistake is another one.
     void require_applied() const {
         if (applied_any_ && applied_all()) return;
-        if (is_of_gradients_) throw NotEnough{"a backward pass, and this one goes forward alone"};
         throw NotEnough{why_not_.empty() ? "a stage that this model does not have" : why_not_};
     }
 
@@ -147,6 +152,7 @@ public:
 private:
     void keep(const Stage& stage) {
         if (keeps_) pass.trace.add(stage);
+        ended_ = ended_ || (ends_ && ends_(stage.name, nullptr));
     }
     void add(const Stage& stage, const Tensor<double>& values) {
         const ChangedStage change = change_of(stage, values, tolerances_.of(stage, stage));
@@ -154,6 +160,7 @@ private:
         pass.changed.push_back(change);
         others_.insert(stage.name);
         pass.trace.add(stage_with(stage, values));
+        ended_ = ended_ || (ends_ && ends_(stage.name, &values));
     }
     void leave_out(const Stage& stage) {
         others_.insert(stage.name);
@@ -167,13 +174,11 @@ private:
         return inputs.empty() || std::any_of(inputs.begin(), inputs.end(),
                                              [&](const std::string& input) { return is_other(replay, input); });
     }
-    bool is_other(const Replay& replay, const std::string& input) const try {
-        const std::string name = replay.full_name(input);
-        if (others_.count(name)) return true;
-        const bool is_stage = right_.trace.find(name);  // else a link of formulas
+    bool is_other(const Replay& replay, const std::string& input) const {
+        const auto name = replay.name_here(input);
+        if (!name || others_.count(*name)) return true;
+        const bool is_stage = right_.trace.find(*name);  // else a link of formulas
         return !is_stage && follows_from_other(replay, input);
-    } catch (const NotEnough&) {  // it stands in a layer, and this is none
-        return true;
     }
     /// A mistake that does not speak of this place, as one of the mask decoder in the encoder, leaves it right: what
     /// was wrong before goes on through the right formulas.
@@ -204,6 +209,8 @@ private:
 
     const RightPass& right_;
     const bool keeps_;  // also the stages that stay as they are
+    const StageWatch ends_;
+    bool ended_ = false;
     std::vector<Formula> formulas_;
     std::vector<std::string> names_ = right_.trace.names();
     const DerivedTolerances tolerances_{right_.trace};
@@ -260,11 +267,13 @@ MistakeChoice MistakeChoice::parse(const std::string& text) {
 namespace {
 
 /// The whole pass of a port; `keeps`: with the stages that stay as they are.
-MistakenPass pass_through(const RightPass& right, const Variant& variant, bool keeps, const CancelToken& stop) {
-    Port port(right, variant, keeps);
+MistakenPass pass_through(const RightPass& right, const Variant& variant, bool keeps, const StageWatch& ends,
+                          const CancelToken& stop) {
+    Port port(right, variant, keeps, ends);
     for (const Stage* stage : in_order_of_need(right.trace)) {
         throw_if_cancelled(stop);
         port.take(*stage);
+        if (port.has_ended()) return std::move(port.pass);
     }
     port.require_applied();
     return std::move(port.pass);
@@ -273,13 +282,14 @@ MistakenPass pass_through(const RightPass& right, const Variant& variant, bool k
 }  // namespace
 
 MistakenPass mistaken_pass(const RightPass& right, const Variant& variant, const CancelToken& stop) {
-    MistakenPass pass = pass_through(right, variant, true, stop);
+    MistakenPass pass = pass_through(right, variant, true, {}, stop);
     pass.trace = in_order_of(right.trace, pass.trace);
     return pass;
 }
 
-MistakenPass changed_stages(const RightPass& right, const Variant& variant, const CancelToken& stop) {
-    return pass_through(right, variant, false, stop);
+MistakenPass changed_stages(const RightPass& right, const Variant& variant, const StageWatch& ends,
+                            const CancelToken& stop) {
+    return pass_through(right, variant, false, ends, stop);
 }
 
 std::vector<ChangedStage> first_change(const RightPass& right, const Variant& variant, const CancelToken& stop) {

@@ -49,9 +49,14 @@ struct MistakeChoice {
 /// stage.
 MistakenPass mistaken_pass(const RightPass& right, const Variant& variant, const CancelToken& stop = {});
 
+/// Told of every stage of a pass what the mistake makes of it, nullptr where it stays right; true: the rest of the pass
+/// is not wanted.
+using StageWatch = std::function<bool(const std::string& name, const Tensor<double>* changed)>;
+
 /// As mistaken_pass, but the trace holds the stages that changed and no others, in the order in which they are
-/// computed.
-MistakenPass changed_stages(const RightPass& right, const Variant& variant, const CancelToken& stop = {});
+/// computed.  A pass that `ends` ended is not asked whether all of the mistake was made.
+MistakenPass changed_stages(const RightPass& right, const Variant& variant, const StageWatch& ends = {},
+                            const CancelToken& stop = {});
 
 /// As mistaken_pass, but no further than the first stage that changes: what the list of mistakes asks.
 /// Empty where nothing changes.  Throws NotEnough, Cancelled.

@@ -198,9 +198,10 @@ private:
     /// Names of reported stages that this one is made of, through those that nobody reports.
     void add_inputs(const Replay& here, const std::string& stem, std::set<std::string>& names, int steps = 4) const {
         for (const std::string& from : here.inputs_of(stem)) {
-            const std::string name = here.full_name(from);
-            if (is_of_right_shape(evidence_, evidence_.candidate, name))
-                names.insert(name);
+            const auto name = here.name_here(from);
+            if (!name) continue;
+            if (is_of_right_shape(evidence_, evidence_.candidate, *name))
+                names.insert(*name);
             else if (steps > 0)
                 add_inputs(here, from, names, steps - 1);
         }

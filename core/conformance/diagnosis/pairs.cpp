@@ -50,7 +50,7 @@ std::vector<std::string> unreported_before(const Evidence& evidence, const std::
         std::vector<std::string> next;
         for (const std::string& each : last)
             for (const std::string& from : here.inputs_of(each))
-                if (from != "x" && from != "x_q" && !here.claimed(from) &&
+                if (from != "x" && from != "x_q" && here.name_here(from) && !here.claimed(from) &&
                     std::find(found.begin(), found.end(), from) == found.end()) {
                     found.push_back(from);
                     next.push_back(from);

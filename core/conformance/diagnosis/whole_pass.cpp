@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "core/conformance/diagnosis/backward_pass.h"
 #include "core/conformance/diagnosis/judge.h"
 #include "core/conformance/diagnosis/mistaken_pass.h"
 #include "core/stages.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr Index kMostTokens = 1024;   // of a right pass with every stage
 constexpr double kShareOfOne = 0.05;  // of all work, that the right pass may take
+constexpr double kBackward = 3;       // a pass there and back is as much work as so many there
 
 /// Multiplications of a pass by weights, for one token.  The table of words is multiplied by a head that gives words.
 double multiplications(const WeightSource& weights, bool with_words) {
@@ -36,6 +38,14 @@ bool gives_the_reference(const Trace& right, const TraceView& reference) {
     return !stored.empty() && compare(reference, right, std::nullopt, stored).pass();
 }
 
+/// Someone reports gradients: then the pass goes back, too.
+bool goes_back(const Evidence& evidence) {
+    for (const TraceView& trace : {evidence.reference, evidence.candidate})
+        for (const std::string& name : trace.names())
+            if (name.starts_with("grad.")) return true;
+    return false;
+}
+
 /// The right pass in the dialect that the reference follows; nothing if the inputs do not give it.
 std::optional<RightPass> right_pass(const Evidence& evidence) {
     std::vector<Dialect> dialects = {evidence.dialect};
@@ -43,6 +53,10 @@ std::optional<RightPass> right_pass(const Evidence& evidence) {
         if (other != evidence.dialect) dialects.push_back(other);
     for (const Dialect dialect : dialects) try {
             RightPass right = RightPass::of(evidence.model, evidence.segments, dialect, evidence.stop);
+            const auto is_reported = [&](const std::string& name) {
+                return evidence.reference.has(name) || evidence.candidate.has(name);
+            };
+            if (goes_back(evidence)) add_backward_pass(right, is_reported, evidence.stop);
             if (gives_the_reference(right.trace, evidence.reference)) return right;
         } catch (const Error&) {  // inputs that do not fit the model, or nothing to compare
         }
@@ -82,6 +96,7 @@ struct Reported {
     std::string name;
     Tolerance tolerance;
     Tensor<double> values;
+    double ratio_if_right;  // of what is left over what rounding allows, where a mistake does not change the stage
 };
 
 /// What a pass makes of the reported stages.
@@ -103,7 +118,10 @@ public:
             const bool is_first = verdict.name == first.name;
             if (is_first) first_ = reported_.size();
             names.push_back(verdict.name);
-            reported_.push_back({verdict.name, verdict.tolerance, widened(*evidence.candidate.at(verdict.name))});
+            Tensor<double> values = widened(*evidence.candidate.at(verdict.name));
+            const double ratio = ratio_of(values, widened(right_.trace.at(verdict.name)), verdict.tolerance);
+            places_[verdict.name] = reported_.size();
+            reported_.push_back({verdict.name, verdict.tolerance, std::move(values), ratio});
         }
         right_.trace = up_to(right_.trace, names);
         right_.dump = evidence.candidate;
@@ -155,18 +173,43 @@ private:
         return std::isnan(ratio) ? std::numeric_limits<double>::infinity() : ratio;
     }
 
+    /// What is left of a reported stage where this is predicted for it.
+    Explanation left_of(const Reported& stage, const Tensor<double>& predicted, const OpenHypothesis& open) const {
+        const double size = std::max(largest_size(predicted), 1e-300);
+        Explanation left;
+        left.mistake = open.mistake;
+        left.how = open.variant->how;
+        left.way = open.variant;
+        left.residual = largest_difference(stage.values, predicted) / size;
+        left.allowed = stage.tolerance.relative + stage.tolerance.absolute / size;
+        return left;
+    }
+
     std::optional<Pass> pass_of(const OpenHypothesis& open) const try {
-        const MistakenPass made = changed_stages(right_, *open.variant);
+        Pass pass;
+        pass.mistake = open.mistake;
+        pass.way = open.variant;
+        pass.ratio = 0;
+        // A stage that is far away in any case ends the pass: there is no need to know how far the others are.
+        const auto is_far = [&](const std::string& name, const Tensor<double>* changed) {
+            const auto found = places_.find(name);
+            if (found == places_.end()) return false;
+            const Reported& stage = reported_[found->second];
+            const double ratio = changed ? ratio_of(stage.values, *changed, stage.tolerance) : stage.ratio_if_right;
+            if (ratio < kBeyondBest) return false;
+            pass.ratio = ratio;
+            pass.explanation = left_of(stage, changed ? *changed : widened(right_.trace.at(name)), open);
+            pass.explanation.is_bound = true;
+            return true;
+        };
+        const MistakenPass made = changed_stages(right_, *open.variant, is_far);
+        if (pass.ratio > 0) return pass;
         if (made.changed.empty()) return std::nullopt;
         const auto stage_of = [&](const std::string& name) -> const Stage* {
             if (const Stage* changed = made.trace.find(name)) return changed;
             const bool is_lost = std::find(made.left_out.begin(), made.left_out.end(), name) != made.left_out.end();
             return is_lost ? nullptr : right_.trace.find(name);
         };
-        Pass pass;
-        pass.mistake = open.mistake;
-        pass.way = open.variant;
-        pass.ratio = 0;
         for (const Reported& stage : reported_) {
             const Stage* found = stage_of(stage.name);
             pass.predicted.push_back(found ? std::optional(widened(*found)) : std::nullopt);
@@ -175,13 +218,7 @@ private:
         }
         const std::optional<Tensor<double>>& first = pass.predicted[first_];
         if (!first) return std::nullopt;
-        const double size = std::max(largest_size(*first), 1e-300);
-        const Tolerance& tolerance = reported_[first_].tolerance;
-        pass.explanation.mistake = open.mistake;
-        pass.explanation.how = open.variant->how;
-        pass.explanation.way = open.variant;
-        pass.explanation.residual = largest_difference(reported_[first_].values, *first) / size;
-        pass.explanation.allowed = tolerance.relative + tolerance.absolute / size;
+        pass.explanation = left_of(reported_[first_], *first, open);
         if (pass.ratio > 3) pass.predicted.clear();  // far away: never compared with another
         return pass;
     } catch (const NotEnough&) {  // this model or input cannot make it
@@ -194,6 +231,7 @@ private:
     RightPass right_;
     std::size_t stages_of_model_ = right_.trace.stages().size();
     std::vector<Reported> reported_;
+    std::map<std::string, std::size_t> places_;  // of reported stages
     std::size_t first_ = 0;
 };
 
@@ -255,38 +293,71 @@ WholePassSearch whole_pass_behind(const Evidence& evidence, const Comparison& co
         return {std::nullopt, is_in_the_dark(stages, evidence.candidate, first.name) ? most_right : 0};
     }
     std::optional<RightPass> right = right_pass(evidence);
-    // Of a stage that the pass does not compute, such as a gradient, it cannot say what a mistake would make of it.
+    // Of a stage that the pass does not compute it cannot say what a mistake would make of it.
     if (!right || !right->trace.find(first.name)) return {};
     if (!is_in_the_dark(right->trace.names(), evidence.candidate, first.name)) return {};
 
     const std::vector<OpenHypothesis> open = ways_of(evidence.model->family);
     const Passes passes(evidence, comparison, first, std::move(*right));
-    const double of_one = multiplications(*evidence.model->source, passes.gives_words()) * passes.share();
+    const double back = goes_back(evidence) ? kBackward : 1;
+    const double of_one = back * multiplications(*evidence.model->source, passes.gives_words()) * passes.share();
     const Index most = most_tokens(evidence.most_work, of_one * static_cast<double>(open.size()));
     if (tokens > most) return {std::nullopt, most};
     return {found_among(passes, passes.of(open)), 0};
 }
 
-std::optional<TraceView> filled_reference(const Evidence& evidence) {
-    const auto is_lacking = [&](const std::string& name) {
-        return evidence.candidate.has(name) && !evidence.reference.has(name);
-    };
-    const std::vector<std::string> reported = evidence.candidate.names(), own = evidence.reference.names();
-    if (std::none_of(reported.begin(), reported.end(), is_lacking)) return std::nullopt;
+bool gives_all_reported(const Evidence& evidence, const Comparison& comparison, const StageVerdict& first,
+                        const Explanation& named) {
+    if (!evidence.model || evidence.segments.empty() ||
+        tokens_of(evidence.segments) > most_tokens_of_right_pass(evidence))
+        return false;
+    std::optional<RightPass> right = right_pass(evidence);
+    if (!right || !right->trace.find(first.name)) return false;
+    if (!is_in_the_dark(right->trace.names(), evidence.candidate, first.name)) return false;
+    const Passes passes(evidence, comparison, first, std::move(*right));
+    const std::vector<Pass> all = passes.of({{named.mistake, named.way}});
+    const auto is_known = [](const auto& predicted) { return predicted.has_value(); };
+    return !all.empty() && all.front().ratio <= 1 &&
+           std::all_of(all.front().predicted.begin(), all.front().predicted.end(), is_known);
+}
+
+namespace {
+
+/// The reference and behind its stages those of the right pass that it lacks and `wanted` names; nothing where there
+/// are none, or no right pass.
+std::optional<TraceView> reference_with(const Evidence& evidence,
+                                        const std::function<bool(const std::string& name)>& wanted) {
     if (!evidence.model || evidence.segments.empty() ||
         tokens_of(evidence.segments) > most_tokens_of_right_pass(evidence))
         return std::nullopt;
     std::optional<RightPass> right = right_pass(evidence);
     if (!right) return std::nullopt;
+    const std::vector<std::string> own = evidence.reference.names();
     std::vector<StageHeading> headings;
     for (const std::string& name : own) headings.push_back({name, *evidence.reference.shape_of(name)});
     for (const Stage& stage : right->trace.stages())
-        if (is_lacking(stage.name)) headings.push_back({stage.name, stage.shape()});
+        if (!evidence.reference.has(stage.name) && wanted(stage.name)) headings.push_back({stage.name, stage.shape()});
     if (headings.size() == own.size()) return std::nullopt;
     const auto computed = std::make_shared<const Trace>(std::move(right->trace));
     return TraceView(headings, [headings, computed, count = own.size(), reference = evidence.reference](std::size_t n) {
         return n < count ? *reference.at(headings[n].name) : computed->at(headings[n].name);
     });
+}
+
+}  // namespace
+
+std::optional<TraceView> filled_reference(const Evidence& evidence) {
+    const auto is_lacking = [&](const std::string& name) {
+        return evidence.candidate.has(name) && !evidence.reference.has(name);
+    };
+    const std::vector<std::string> reported = evidence.candidate.names();
+    if (std::none_of(reported.begin(), reported.end(), is_lacking)) return std::nullopt;
+    return reference_with(evidence, is_lacking);
+}
+
+std::optional<TraceView> reference_there_and_back(const Evidence& evidence) {
+    if (!goes_back(evidence)) return std::nullopt;
+    return reference_with(evidence, [](const std::string&) { return true; });
 }
 
 }  // namespace locus::conformance

@@ -31,10 +31,20 @@ struct WholePassSearch {
 /// `first`: a failing verdict of the comparison.  Throws Cancelled as soon as evidence.stop says yes.
 WholePassSearch whole_pass_behind(const Evidence& evidence, const Comparison& comparison, const StageVerdict& first);
 
+/// True if the pass of this one way gives every stage that the candidate reports, as above, of a dump that lacks a
+/// stage before its first wrong one.  Throws Cancelled.
+bool gives_all_reported(const Evidence& evidence, const Comparison& comparison, const StageVerdict& first,
+                        const Explanation& named);
+
 /// The reference and, behind its own stages, those that it lacks and the candidate reports, as the model computes them:
 /// a mistake may show in them first, and by its name.
 /// Nothing where there are none, without model and inputs, where the right pass with these inputs is not the
 /// reference's, and where it would take more than a part of evidence.most_work.  Throws Cancelled.
 std::optional<TraceView> filled_reference(const Evidence& evidence);
+
+/// Of gradients, which follow from the whole forward pass: the reference and behind its stages all others that the
+/// model computes on its way there and back.  Nothing where nobody reports a gradient, and where filled_reference gives
+/// nothing.
+std::optional<TraceView> reference_there_and_back(const Evidence& evidence);
 
 }  // namespace locus::conformance

@@ -6,6 +6,7 @@
 
 #include "core/conformance/formulas/classifiers.h"
 #include "core/conformance/formulas/formulas.h"
+#include "core/conformance/formulas/parameter_gradients.h"
 #include "core/conformance/formulas/relative_rule.h"
 #include "core/models/deberta.h"
 #include "core/models/language_head.h"
@@ -129,8 +130,9 @@ std::vector<Formula> deberta_formulas() {
          [](const Replay& at) { return normed_sum(at, at("ffn").rows(), at("attention"), "output.LayerNorm"); }},
         {"/emd.query.0", {}, decoder_query},
     };
-    for (std::vector<Formula>& more : std::vector{deberta_model_formulas(), classifier_formulas(), rtd_formulas(),
-                                                  sift_formulas(), deberta_gradient_formulas()})
+    for (std::vector<Formula>& more : std::vector{
+             deberta_model_formulas(), classifier_formulas(), rtd_formulas(), sift_formulas(),
+             deberta_gradient_formulas(), deberta_model_gradient_formulas(), deberta_parameter_gradient_formulas()})
         std::move(more.begin(), more.end(), std::back_inserter(all));
     return all;
 }
@@ -212,7 +214,7 @@ bool is_roformer(const Replay& at) { return at.model().family == Family::roforme
 
 }  // namespace
 
-Matrix<double> embedding_sum(const Replay& at, bool with_positions) {
+Matrix<double> embedding_rows(const Replay& at, bool with_positions) {
     const auto& weights = at.deberta();
     const DebertaConfig& config = weights.config();
     const ModelInput& input = at.input();
@@ -230,8 +232,15 @@ Matrix<double> embedding_sum(const Replay& at, bool with_positions) {
         const Matrix<double> positions = weights.absolute_rows(input.length());
         for (Index b = 0; b < input.batch(); ++b) rows.middleRows(b * input.length(), input.length()) += positions;
     }
-    if (config.embedding_size != config.hidden_size) rows = dense<double>(rows, weights.dense("embeddings.embed_proj"));
     return rows;
+}
+
+Matrix<double> embedding_sum(const Replay& at, bool with_positions) {
+    const DebertaConfig& config = at.deberta().config();
+    const Matrix<double> rows = embedding_rows(at, with_positions);
+    return config.embedding_size == config.hidden_size
+               ? rows
+               : dense<double>(rows, at.deberta().dense("embeddings.embed_proj"));
 }
 
 void hide_tokens(const Replay& at, Tensor<double>& values) {

@@ -5,8 +5,12 @@
 
 namespace locus::conformance {
 
-/// Word rows with type rows and, if asked for, absolute rows, projected to the model's width; no norm yet -> [B*T,D].
+inline const DebertaConfig& config_of(const Replay& at) { return at.deberta().config(); }
+
+/// Word rows with type rows and, if asked for, absolute rows -> [B*T,E].
 /// Throws NotEnough where positions are asked for and there is no absolute table.
+Matrix<double> embedding_rows(const Replay& at, bool with_positions);
+/// The same, projected to the model's width; no norm yet -> [B*T,D].
 Matrix<double> embedding_sum(const Replay& at, bool with_positions);
 /// Rows of hidden tokens set to 0; values [B,T,...].
 void hide_tokens(const Replay& at, Tensor<double>& values);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "core/conformance/diagnosis/backward_pass.h"
 #include "core/conformance/kit/cases.h"
 #include "core/conformance/kit/sha256.h"
 #include "core/io/checkpoint.h"
@@ -283,6 +284,12 @@ const KitCase* whole_case(const Kit& kit, const KitCase& one) {
 Trace recompute(const KitCase& whole, Dialect dialect) {
     const auto model = open_model_of<double>(open_checkpoint(whole.model()));
     const std::vector<ModelInput> segments = segments_in(whole.folder / "inputs.safetensors");
+    const std::set<std::string> stages(whole.stages.begin(), whole.stages.end());
+    if (std::any_of(stages.begin(), stages.end(), [](const std::string& name) { return name.starts_with("grad."); })) {
+        RightPass pass{ModelFolder::open(whole.model().string()), segments, dialect, model->forward(segments, dialect)};
+        add_backward_pass(pass, [&](const std::string& name) { return stages.contains(name); });
+        return std::move(pass.trace);
+    }
     if (whole.checkpoint.empty()) return model->forward(segments, dialect);
     // Of a real model the first layers alone.
     return model->forward(segments, dialect, StageFilter::of(whole.stages));

@@ -161,6 +161,9 @@ const std::vector<Row>& gradient_rows() {
     static const std::vector<Row> rows = {
         {"probs", {"grad.context", "v_rot|v", "keep"}},
         {"scores", {"probs", "grad.probs"}},
+        {"c2c", {"grad.scores"}},
+        {"c2p", {"grad.scores"}},
+        {"p2c", {"grad.scores"}},
         {"v", {"probs", "keep", "grad.context", "/rotary.sin", "/rotary.cos"}},
         {"q", {"grad.scores", "k_rot|k", "k_r", "r_k", "/relative.index", "/rotary.sin", "/rotary.cos"}},
         {"k", {"grad.scores", "q_rot|q", "q_r", "bias.u", "/relative.index", "/rotary.sin", "/rotary.cos"}},
@@ -169,6 +172,55 @@ const std::vector<Row>& gradient_rows() {
         {"r_k", {"grad.scores", "q", "bias.v"}},
         {"bias.u", {"grad.scores", "k"}},
         {"bias.v", {"grad.scores", "r_k"}},
+        {"context", {"grad.attention", "context", "x_q"}},
+        {"attention", {"grad.ffn", "grad.ffn_act", "attention"}},
+        {"ffn_act", {"grad.ffn"}},
+        {"ffn", {"grad.output_before_conv|grad.output", "ffn", "attention"}},
+        {"output_before_conv", {"grad.output", "output_before_conv", "conv_act"}},
+        {"conv_act", {"grad.output", "output_before_conv", "conv_act"}},
+        {"conv", {"grad.conv_act", "conv"}},
+    };
+    return rows;
+}
+
+/// The same for parameters of a layer, by the end of their names.
+const std::vector<Row>& parameter_rows() {
+    static const std::vector<Row> rows = {
+        {"attention.self.query_proj", {"grad.q", "x_q", "grad.q_r", "/relative.table"}},
+        {"attention.self.key_proj", {"grad.k", "x", "grad.k_r", "/relative.table"}},
+        {"attention.self.value_proj", {"grad.v", "x"}},
+        {"attention.self.pos_key_proj", {"grad.k_r", "/relative.table"}},
+        {"attention.self.pos_query_proj", {"grad.q_r", "/relative.table"}},
+        {"attention.output.dense", {"grad.attention", "context", "x_q"}},
+        {"attention.output.LayerNorm", {"grad.attention", "context", "x_q"}},
+        {"intermediate.dense", {"grad.ffn_act", "attention"}},
+        {"output.dense", {"grad.ffn", "ffn_act"}},
+        {"output.LayerNorm", {"grad.output_before_conv|grad.output", "ffn", "attention"}},
+    };
+    return rows;
+}
+
+/// And for what stands in no layer; "uses" are all layers and passes of the decoder that the loss depends on.
+const std::vector<Row>& model_gradient_rows() {
+    static const std::vector<Row> rows = {
+        {"mlm.logits", {"mlm.logits"}},
+        {"mlm.transform", {"grad.mlm.logits"}},
+        {"relative.table", {"uses.k_r", "uses.q_r"}},
+        {"embeddings.LayerNorm", {"grad.embeddings.output", "embeddings.word"}},
+        {"embeddings.word_embeddings",
+         {"grad.embeddings.output", "embeddings.word", "grad.mlm.logits", "mlm.transform"}},
+        {"embeddings.position_embeddings", {"grad.emd.query.0", "grad.embeddings.output"}},
+        {"embeddings.token_type_embeddings", {"grad.embeddings.output"}},
+        {"encoder.rel_embeddings", {"grad.relative.table"}},
+        {"encoder.LayerNorm", {"grad.relative.table"}},
+        {"encoder.conv.conv", {"grad.layer.0.conv", "embeddings.output"}},
+        {"encoder.conv.LayerNorm", {"grad.layer.0.output", "layer.0.output_before_conv", "layer.0.conv_act"}},
+        {"lm_head.dense", {"grad.mlm.transform", "last"}},
+        {"lm_head.LayerNorm", {"grad.mlm.transform", "last"}},
+        {"lm_head.bias", {"grad.mlm.logits"}},
+        {"cls.predictions.transform.dense", {"grad.mlm.transform", "last"}},
+        {"cls.predictions.transform.LayerNorm", {"grad.mlm.transform", "last"}},
+        {"cls.predictions.bias", {"grad.mlm.logits"}},
     };
     return rows;
 }
@@ -262,21 +314,112 @@ private:
     /// Of some five hundred layers that nobody reports; a file may speak of layer 2147483647.
     static constexpr std::size_t kMostNames = 10'000;
 
-    /// A gradient of a stage of a layer; all others, those of parameters too, begin at the loss.
+    /// The rows `from` of a layer as names; "grad." ones are gradients of stages there.
+    void add_gradients(const Place& place, const std::vector<const char*>& from,
+                       std::vector<std::string>& names) const {
+        for (const std::string each : from) {
+            const std::size_t bar = each.find('|');
+            if (!each.starts_with("grad."))
+                add(place, each, names);
+            else if (bar == std::string::npos)
+                names.push_back("grad." + place.scope() + each.substr(5));
+            else if (const std::string first = "grad." + place.scope() + each.substr(5, bar - 5);
+                     known_.contains(first))
+                names.push_back(first);
+            else
+                names.push_back("grad." + place.scope() + each.substr(bar + 6));
+        }
+    }
+
+    bool decodes() const {
+        return std::any_of(known_.begin(), known_.end(), [](const std::string& name) {
+            return name.starts_with("emd.") || name.starts_with("grad.emd.");
+        });
+    }
+    static Place scope_of(const std::string& group, int number) {
+        Place place;
+        place.group = group;
+        place.number = number;
+        return place;
+    }
+    /// What a layer hands back to its query, or to its keys and values.
+    static std::vector<std::string> handed_back(const Place& place, bool query, bool keys) {
+        std::vector<std::string> names;
+        for (const char* stem : {"attention", "q"})
+            if (query) names.push_back("grad." + place.scope() + stem);
+        for (const char* stem : {"k", "v"})
+            if (keys) names.push_back("grad." + place.scope() + stem);
+        return names;
+    }
+
+    /// The gradient of what a layer, or a pass of the decoder, gives: by what reads it.
+    std::vector<std::string> gradient_of_output(const Place& place) const {
+        const int next = place.number + 1, last = last_layer("");
+        if (place.group == "emd.")
+            return next == 2 ? std::vector<std::string>{"grad.mlm.transform"}
+                             : handed_back(scope_of("emd.", next), true, false);
+        if (next > last) return {"grad.mlm.transform"};
+        if (next < last || !decodes()) return handed_back(scope_of("layer.", next), true, true);
+        std::vector<std::string> names = {"grad.emd.query.0"};
+        for (const int pass : {0, 1})
+            for (std::string& name : handed_back(scope_of("emd.", pass), false, true)) names.push_back(std::move(name));
+        return names;
+    }
+
+    /// The scopes that use the parameters of a layer; of every layer where it is -1.
+    std::vector<Place> uses_of(int layer) const {
+        std::vector<Place> uses;
+        const int last = last_layer("");
+        for (int l = 0; l <= last; ++l)
+            if ((layer < 0 || l == layer) && (l < last || !decodes())) uses.push_back(scope_of("layer.", l));
+        for (const int pass : {0, 1})
+            if (decodes() && (layer < 0 || layer == last)) uses.push_back(scope_of("emd.", pass));
+        return uses;
+    }
+
+    /// Of a parameter, or of a stage that stands in no layer; empty where nobody knows.
+    std::vector<std::string> gradient_outside(const std::string& of) const {
+        std::vector<std::string> names;
+        const std::size_t layer = of.find("encoder.layer.");
+        if (layer != std::string::npos) {
+            const std::string rest = of.substr(layer + 14);
+            for (const Row& row : parameter_rows())
+                if (rest.find('.' + std::string(row.stem) + '.') != std::string::npos)
+                    for (const Place& use : uses_of(number_in_name(rest, 0))) add_gradients(use, row.from, names);
+            return names;
+        }
+        for (const Row& row : model_gradient_rows()) {
+            const std::size_t at = of.find(row.stem);
+            if (at == std::string::npos || (at > 0 && of[at - 1] != '.')) continue;
+            for (const std::string from : row.from)
+                if (from == "last")
+                    names.push_back(last_output(""));
+                else if (from.starts_with("uses."))
+                    for (const Place& use : uses_of(-1)) names.push_back("grad." + use.scope() + from.substr(5));
+                else
+                    names.push_back(from);
+        }
+        return names;
+    }
+
+    /// A gradient of a stage or of a parameter.  Where nobody knows better it begins at the loss.
     std::vector<std::string> gradient_of(const std::string& of) const {
         const Place place = place_of(of);
+        if (place.stem == "output" && !place.group.empty() && place.stream.empty() && place.segment.empty())
+            return gradient_of_output(place);
+        if (of == "emd.query.0") return handed_back(scope_of("emd.", 0), true, false);
+        if (of == "embeddings.output") {
+            std::vector<std::string> names = handed_back(scope_of("layer.", 0), true, true);
+            if (known_.contains("layer.0.conv")) names.push_back("grad.layer.0.conv");
+            return names;
+        }
         std::vector<std::string> names;
+        const bool has_loss = known_.contains("mlm.logits") || known_.contains("grad.mlm.logits");
+        if (place.stem == "context" && !has_loss) return names;  // where the backward pass of one attention starts
         for (const Row& row : gradient_rows())
-            if (!place.group.empty() && place.stem == row.stem)
-                for (const std::string from : row.from) {
-                    if (!from.starts_with("grad."))
-                        add(place, from, names);
-                    else
-                        names.push_back("grad." + place.scope() + from.substr(5));
-                }
-        if (place.group.empty()) names = {"mlm.loss", "lm.loss", "sift.loss"};
-        if (of.ends_with("embeddings.word_embeddings.weight"))
-            names.insert(names.end(), {"mlm.transform", "mlm.logits"});
+            if (!place.group.empty() && place.stem == row.stem) add_gradients(place, row.from, names);
+        if (place.group.empty() && has_loss) names = gradient_outside(of);
+        if (names.empty() && place.group.empty()) names = {"mlm.loss", "lm.loss", "sift.loss"};
         return names;
     }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/conformance/diagnosis/backward_pass.h"
 #include "core/conformance/kit/case.h"
 #include "core/conformance/kit/cases.h"
 #include "core/io/checkpoint.h"
@@ -137,17 +138,16 @@ CaseContent model_case(const fs::path& oracle, const std::string& name, const st
     const Trace recorded = read_trace(folder / "trace.safetensors");
     const Checkpoint checkpoint = open_checkpoint(content.model);
     const auto model = open_model<double>(checkpoint.config_json, checkpoint.config_file.string(), checkpoint.weights);
-    std::vector<std::string> by_locus, gradients;
-    const Trace forward = model->forward(segments_in(folder / "inputs.safetensors"), content.dialect);
-    for (const Stage& stage : forward.stages()) {
+    RightPass pass{
+        ModelFolder::open(content.model.string()), segments_in(folder / "inputs.safetensors"), content.dialect, {}};
+    pass.trace = model->forward(pass.segments, content.dialect);
+    add_backward_pass(pass, [&](const std::string& gradient) { return recorded.find(gradient) != nullptr; });
+    std::vector<std::string> by_locus;
+    for (const Stage& stage : pass.trace.stages()) {
         const Stage* theirs = recorded.find(stage.name);
         content.reference.add(theirs ? *theirs : stage);
         if (!theirs) by_locus.push_back(stage.name);
     }
-    for (const Stage& stage : recorded.stages())
-        if (stage.name.starts_with("grad.")) gradients.push_back(stage.name);
-    std::sort(gradients.begin(), gradients.end(), stage_comes_before);
-    for (const std::string& gradient : gradients) content.reference.add(recorded.at(gradient));
     content.source["computed_by_locus"] = by_locus;
     content.notes.front() =
         "grad.<parameter> is the gradient of the mean of mlm.loss; the word table collects from its lookups and as the "
@@ -161,8 +161,11 @@ std::vector<CaseContent> gradient_cases(const fs::path& oracle) {
     std::vector<CaseContent> cases;
     for (const Attention& attention : kAttentions) cases.push_back(attention_case(oracle, attention));
     cases.push_back(model_case(oracle, "grads_deberta_model",
-                               "Gradients of every parameter: shared keys, normed table, the last layer used three "
-                               "times, tied words."));
+                               "Gradients of every stage and parameter: shared keys, normed table, a decoder that uses "
+                               "the last layer twice, tied words."));
+    cases.push_back(model_case(oracle, "grads_deberta_model_conv",
+                               "The same with position projections of their own, clamped offsets, positions in the "
+                               "embeddings, and a convolution."));
     return cases;
 }
 

@@ -113,6 +113,7 @@ CaseReport judge_pair(const TracePair& pair, const std::function<void(const Case
         one.filled = filled->names().size() - pair.reference.names().size();
         one.comparison = compare(*filled, pair.candidate, pair.fixed, stored, {}, pair.accuracy);
     }
+    if (const std::optional<TraceView> whole = reference_there_and_back(evidence)) evidence.reference = *whole;
     evidence.dialect = dialect_shown(evidence, one.comparison);
     const KitCase stages = case_of(evidence.reference);
     const StageVerdict* first = &first_of(stages, one.comparison);

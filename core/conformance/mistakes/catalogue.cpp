@@ -58,7 +58,9 @@ std::vector<Mistake> all_groups() {
                              term_count_mistakes,
                              norm_axis_mistakes,
                              query_stream_mistakes,
-                             attention_gradient_mistakes}) {
+                             attention_gradient_mistakes,
+                             model_gradient_mistakes,
+                             parameter_gradient_mistakes}) {
         std::vector<Mistake> mistakes = group();
         all.insert(all.end(), std::make_move_iterator(mistakes.begin()), std::make_move_iterator(mistakes.end()));
     }

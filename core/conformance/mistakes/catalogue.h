@@ -19,7 +19,7 @@ struct Variant {
 };
 
 struct Mistake {
-    int number = 0;        // of the catalogue, 1 ... 135
+    int number = 0;        // of the catalogue, 1 ... 143
     bool is_rare = false;  // named after every other one that makes the same numbers
     std::string name;      // "p2c reads delta(j,i), as the paper prints it"
     std::string symptom;   // what the porter sees
@@ -87,5 +87,7 @@ std::vector<Mistake> term_count_mistakes();            // 126
 std::vector<Mistake> norm_axis_mistakes();             // 127
 std::vector<Mistake> query_stream_mistakes();          // 128
 std::vector<Mistake> attention_gradient_mistakes();    // 129 to 135
+std::vector<Mistake> model_gradient_mistakes();        // 136 to 140
+std::vector<Mistake> parameter_gradient_mistakes();    // 141 to 143
 
 }  // namespace locus::conformance

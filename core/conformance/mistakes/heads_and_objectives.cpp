@@ -3,6 +3,7 @@
 #include "core/attention/softmax.h"
 #include "core/conformance/formulas/deberta.h"
 #include "core/conformance/formulas/objectives.h"
+#include "core/conformance/formulas/parameter_gradients.h"
 #include "core/conformance/formulas/transformer_xl.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/conformance/mistakes/fitted_weights.h"
@@ -136,40 +137,15 @@ Mistake mistake() {
 
 namespace tied_table_counted_once {  // mistake 53
 
-/// What the word table collects as the output matrix: sum over targets of (softmax(logits) - onehot) transform^T / N.
-Matrix<double> share_of_the_output(const Replay& at) {
-    const Tensor<double>&logits = at("/mlm.logits"), &transform = at("/mlm.transform");
-    const IndexTensor& labels = at.input().labels;
-    if (labels.empty() || labels.size() != logits.rows().rows()) throw NotEnough{"labels"};
-    Matrix<double> share = Matrix<double>::Zero(logits.rows().cols(), transform.rows().cols());
-    Index targets = 0;
-    for (Index n = 0; n < labels.size(); ++n) {
-        if (labels[n] <= 0) continue;  // no target
-        RowVector<double> surplus = masked_softmax<double>(Matrix<double>(logits.rows().row(n)), Mask());
-        surplus(labels[n]) -= 1;
-        share += surplus.transpose() * transform.rows().row(n);
-        ++targets;
-    }
-    if (targets == 0) throw NotEnough{"a target"};
-    return share / static_cast<double>(targets);
+/// The table's gradient with one of its two shares alone.
+std::vector<Formula> share(bool of_lookups) {
+    return of_parameter("embeddings.word_embeddings.weight",
+                        {"/grad.embeddings.sum", "/grad.mlm.logits", "/mlm.transform"}, [of_lookups](const Replay& at) {
+                            const Matrix<double> one =
+                                of_lookups ? word_table_of_lookups(at, add_lookups) : word_table_of_output(at);
+                            return as_tensor<double>({one.rows(), one.cols()}, one);
+                        });
 }
-
-/// The table's gradient with one of its two shares alone.  What the lookups add follows from no
-/// stage: it is what the reference has beside the other share.
-Formula one_share(const std::string& prefix, bool of_lookups) {
-    const std::string stem = "/grad." + prefix + "embeddings.word_embeddings.weight";
-    return {stem, {"/mlm.logits", "/mlm.transform"}, [stem, of_lookups](const Replay& at) {
-                const Matrix<double> output = share_of_the_output(at);
-                if (!of_lookups) return as_tensor<double>({output.rows(), output.cols()}, output);
-                const auto both = at.expected(stem);
-                if (!both || both->rank() != 2 || both->extent(0) != output.rows() || both->extent(1) != output.cols())
-                    throw NotEnough{"the gradient of the word table"};
-                const Matrix<double> lookups = both->matrix() - output;
-                return as_tensor<double>({lookups.rows(), lookups.cols()}, lookups);
-            }};
-}
-
-std::vector<Formula> share(bool of_lookups) { return {one_share("deberta.", of_lookups), one_share("", of_lookups)}; }
 
 Mistake mistake() {
     return {.number = 53,

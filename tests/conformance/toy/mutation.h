@@ -57,8 +57,8 @@ struct GradientRange {
 /// `oracle`: the folder of recorded cases.
 std::vector<GradientRange> gradient_ranges(const std::filesystem::path& oracle);
 
-/// The backward pass with a mistake on a case; {}: the right one.  An attention in float or double; of a whole model
-/// the forward pass, and the recorded gradients, but that of the word table with mistake 53.
+/// The backward pass with a mistake on a case, in float or double; {}: the right one.  Of a whole model with the
+/// forward pass before it.
 template <class Scalar>
 Trace run_backward(const GradientRange& range, const Injection& injected);
 

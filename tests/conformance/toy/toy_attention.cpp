@@ -442,31 +442,7 @@ Trace run_toy_attention(Family family, const Trace& inputs, const Injection& inj
     return ToyBackward<Scalar>(family, inputs, injected, rotates_values).run();
 }
 
-template <class Scalar>
-Tensor<Scalar> toy_share_of_the_output(const Trace& forward, const IndexTensor& labels) {
-    const Array<Scalar> logits = read<Scalar>(forward, "mlm.logits"),
-                        transform = read<Scalar>(forward, "mlm.transform");
-    const Index words = logits.width(), width = transform.width();
-    Array<Scalar> share({words, width});
-    Scalar targets = 0;
-    for (Index n = 0; n < labels.size(); ++n) targets += labels[n] > 0 ? Scalar(1) : Scalar(0);
-    for (Index n = 0; n < labels.size(); ++n) {
-        if (labels[n] <= 0) continue;
-        Scalar top = logits.run(n)[0], sum = 0;
-        for (Index w = 0; w < words; ++w) top = std::max(top, logits.run(n)[w]);
-        for (Index w = 0; w < words; ++w) sum += std::exp(logits.run(n)[w] - top);
-        for (Index w = 0; w < words; ++w) {
-            const Scalar likely = std::exp(logits.run(n)[w] - top) / sum;
-            const Scalar surplus = (likely - (w == labels[n] ? Scalar(1) : Scalar(0))) / targets;
-            for (Index c = 0; c < width; ++c) share(w, c) += surplus * transform.run(n)[c];
-        }
-    }
-    return as_stage(share);
-}
-
 template Trace run_toy_attention<float>(Family, const Trace&, const Injection&, bool);
 template Trace run_toy_attention<double>(Family, const Trace&, const Injection&, bool);
-template Tensor<float> toy_share_of_the_output<float>(const Trace&, const IndexTensor&);
-template Tensor<double> toy_share_of_the_output<double>(const Trace&, const IndexTensor&);
 
 }  // namespace locus::conformance::toy

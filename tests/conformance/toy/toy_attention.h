@@ -74,13 +74,7 @@ extern template class ToyAttention<double>;
 template <class Scalar>
 Trace run_toy_attention(Family family, const Trace& inputs, const Injection& injected, bool rotates_values = false);
 
-/// What a word table collects as the output matrix, from mlm.transform, mlm.logits and labels -> [V,E].
-template <class Scalar>
-Tensor<Scalar> toy_share_of_the_output(const Trace& forward, const IndexTensor& labels);
-
 extern template Trace run_toy_attention<float>(Family, const Trace&, const Injection&, bool);
 extern template Trace run_toy_attention<double>(Family, const Trace&, const Injection&, bool);
-extern template Tensor<float> toy_share_of_the_output<float>(const Trace&, const IndexTensor&);
-extern template Tensor<double> toy_share_of_the_output<double>(const Trace&, const IndexTensor&);
 
 }  // namespace locus::conformance::toy
