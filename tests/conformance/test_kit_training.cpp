@@ -1,5 +1,6 @@
 // Gradients in a kit: cases that say who computed what, names that are known, and a report that names the mistake.
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "core/conformance/kit/case.h"
 #include "core/conformance/kit/first_divergence.h"
@@ -171,7 +172,27 @@ TEST_CASE("kit gradients: gradients of parameters alone name a mistake made anyw
         REQUIRE(report.diagnosis);
         REQUIRE(report.diagnosis->named);
         CHECK(report.diagnosis->named->mistake == number);
+        CHECK(report.all->repaired == Repaired::yes);
     }
+}
+
+TEST_CASE("pairs: two mistakes of a backward pass are both named, although nobody reports the forward pass",
+          "[kit][gradients][mutation]") {
+    const GradientRange& range = range_of(kModels[0]);
+    TracePair pair;
+    pair.model = range.model;
+    pair.segments = range.segments;
+    const Trace reference =
+        gradient_trace<double>(range.model->deberta->config(), range.model->source, range.segments.front(), true, {});
+    const Trace wrong = only(run_backward<double>(range, {138, 3, {{140, 1}}}), "grad.*");
+    pair.reference = reference;
+    pair.candidate = wrong;
+    const CaseReport report = judge_pair(pair);
+    std::set<int> named;
+    for (const WrongStage& stage : report.all->stages)
+        if (stage.diagnosis.named) named.insert(stage.diagnosis.named->mistake);
+    CHECK(named == std::set<int>{138, 140});
+    CHECK(report.all->repaired == Repaired::yes);
 }
 
 TEST_CASE("pairs: gradients beside those of locus trace are judged without the forward pass",

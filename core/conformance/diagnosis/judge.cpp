@@ -139,20 +139,12 @@ void Judge::stop_if_far(Index at, const Matrix<double>& head) const {
 
 namespace {
 
-/// True for gradients that several places add to: the passes of a decoder, or all layers.
-bool collects(const std::string& stem) { return stem.starts_with("/grad.") || stem.find('#') != std::string::npos; }
-
 /// "segment.2.layer.0." -> "segment.1.layer.0.".
 std::string in_segment(const std::string& scope, std::size_t segment) {
     return "segment." + std::to_string(segment) + scope.substr(scope.find('.', 8));
 }
 
 }  // namespace
-
-bool Judge::is_right_somewhere(const std::string& stem) const {
-    return std::any_of(settled_.begin(), settled_.end(),
-                       [&](const std::string& name) { return scope_and_stem(name).second == stem; });
-}
 
 bool Judge::contradicted(const Mistake& mistake, const Variant& variant) const try {
     const Replay replay(evidence_, scope(), variant.formulas);
@@ -165,8 +157,7 @@ bool Judge::contradicted(const Mistake& mistake, const Variant& variant) const t
     const bool any = std::any_of(stems.begin(), stems.end(), replaced);
     for (const std::string& stem : stems) {
         if (stem == this->stem() || (any && !replaced(stem))) continue;
-        const bool is_added = collects(this->stem()) && !collects(stem);  // up, in whichever scope it stands
-        bool is_right = settled_.contains(replay.full_name(stem)) || (is_added && is_right_somewhere(stem));
+        bool is_right = settled_.contains(replay.full_name(stem));
         if (stem == "memory" && replay.segment() > 0) {  // what this segment reads is what the one before reports
             const Replay before = replay.elsewhere(in_segment(scope(), replay.segment() - 1));
             is_right = is_right || settled_.contains(before.full_name(stem));
@@ -203,11 +194,10 @@ bool Judge::changes_right_layers(const Variant& variant) const {
 }
 
 bool Judge::changes_right_neighbours(const Variant& variant) const {
-    if (scope().find("layer.") == std::string::npos && !collects(stem())) return false;
+    if (scope().find("layer.") == std::string::npos) return false;
     return std::any_of(settled_.begin(), settled_.end(), [&](const std::string& name) {
         const auto [scope, stem] = scope_and_stem(name);
-        const bool beside = scope == this->scope() || (collects(this->stem()) && collects(stem));
-        if (!beside || Replay(evidence_, scope).origins(stem, {}).contains(this->stem())) return false;
+        if (scope != this->scope() || Replay(evidence_, scope).origins(stem, {}).contains(this->stem())) return false;
         return changes_in(scope, stem, variant, kBeyondRounding);
     });
 }

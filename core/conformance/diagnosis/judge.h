@@ -70,16 +70,14 @@ public:
     bool is_far(const Explanation& other, const Explanation& best) const;
     /// Of a stage behind the layers: true if this way would change a stage of a layer that the candidate has right.
     bool changes_right_layers(const Variant& variant) const;
-    /// True if this way would change another stage of the same layer, or of a gradient that several places add to
-    /// another such gradient, that the candidate reports and has right, and that does not follow from this one.
+    /// True if this way would change another stage of the same layer that the candidate reports and has right, and that
+    /// does not follow from this one.
     bool changes_right_neighbours(const Variant& variant) const;
 
 private:
     const std::string& scope() const { return place_.first; }
     const std::string& stem() const { return place_.second; }
     std::string dtype() const;  // that the stage came in
-    /// The candidate has a stage of this stem right, in whichever scope.
-    bool is_right_somewhere(const std::string& stem) const;
     std::optional<Tensor<double>> predict(int mistake, const Variant& variant) const;
     /// True if this way changes a stage, made of what is reported, by more than `times` what rounding explains.
     bool changes_in(const std::string& scope, const std::string& stem, const Variant& variant, double times) const;
