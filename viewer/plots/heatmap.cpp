@@ -284,8 +284,12 @@ void Heatmap::draw_crosshair(const Ui& ui, const Rect& cells, const MatrixView& 
     ui.draw().pop_clip();
 }
 
-void Heatmap::draw_legend(const Ui& ui, float x, float y) const {
-    const float width = ui.px(90), height = ui.px(5);
+float Heatmap::draw_legend(const Ui& ui, float x, float y, float limit) const {
+    const std::string text = map_ == MapKind::diverging && range_.low == -range_.high ? "\u00b1" + brief(range_.high)
+                             : all_zero_                                              ? "all 0"
+                                         : brief(range_.low) + " \u2026 " + brief(range_.high);
+    const float beside = ui.px(6) + ui.text_width(text, Face::mono_small);
+    const float width = std::clamp(limit - x - beside, ui.px(24), ui.px(90)), height = ui.px(5);
     const ColourMap& map = ColourMap::of_theme(map_, theme_);
     const int steps = 45;
     for (int n = 0; n < steps; ++n) {
@@ -293,10 +297,8 @@ void Heatmap::draw_legend(const Ui& ui, float x, float y) const {
         const float right = x + std::floor(width * static_cast<float>(n + 1) / steps);
         ui.fill({left, y - height / 2, right, y + height / 2}, to_colour(map.at((n + 0.5) / steps)));
     }
-    const std::string text = map_ == MapKind::diverging && range_.low == -range_.high ? "\u00b1" + brief(range_.high)
-                             : all_zero_                                              ? "all 0"
-                                         : brief(range_.low) + " \u2026 " + brief(range_.high);
     ui.text(x + width + ui.px(6), y, text, ui.theme->muted, Face::mono_small);
+    return x + width + beside;
 }
 
 std::optional<Cell> explore(const Ui& ui, const char* id, const Rect& cells, Index length, MatrixView& view,

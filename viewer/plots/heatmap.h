@@ -1,6 +1,7 @@
 #pragma once
 // A matrix on screen, from its values to the pixels: the tiles on the graphics card, the heatmap that draws them with a
 // crosshair and with values where they fit, the glow of changed cells, and what pointer and keys do to the view.
+#include <limits>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -81,8 +82,9 @@ public:
     void draw_plain(const Ui& ui, const Rect& cells) const;
     /// Row and column of a cell, and the cell itself in full colour.
     void draw_crosshair(const Ui& ui, const Rect& cells, const MatrixView& view, Cell cell) const;
-    /// The colour scale with its range, left end at x, centred on y; says what it spans.
-    void draw_legend(const Ui& ui, float x, float y) const;
+    /// The colour scale with its range, left end at x, centred on y; says what it spans.  The scale is shorter where
+    /// that keeps it left of `limit`.  Returns where the text ends.
+    float draw_legend(const Ui& ui, float x, float y, float limit = std::numeric_limits<float>::max()) const;
 
 private:
     bool masked() const { return tiles_.pyramid().hidden().size() > 0; }

@@ -179,9 +179,12 @@ void StageTriple::draw_one(const Ui& ui, const Rect& cells, std::size_t n, float
     const auto cell = explore(ui, kTitles[n], cells, rows, cols, view, clicked);
     heatmap.draw(ui, cells, view);
     if (!apart) heatmap.draw_crosshair(ui, cells, view, at_.cell);
-    heatmap.draw_legend(ui, cells.x0, cells.y1 + ui.px(11));
-    if (!apart || n == 0)  // what the axes of another shape are, nobody knows
-        ui.text(cells.x1, cells.y1 + ui.px(11), col_title_, ui.theme->muted, Face::label, Align::right);
+    const bool is_known = !apart || n == 0;  // what the axes of another shape are, nobody knows
+    const float title_beside = is_known ? ui.text_width(col_title_, Face::label) + ui.px(8) : 0;
+    const float end_of_legend = heatmap.draw_legend(ui, cells.x0, cells.y1 + ui.px(11), cells.x1 - title_beside);
+    if (is_known)
+        ui.text(std::max(cells.x1, end_of_legend + title_beside), cells.y1 + ui.px(11), col_title_, ui.theme->muted,
+                Face::label, Align::right);
     if (cell)
         draw_tooltip(ui, {{{"row " + std::to_string(cell->i) + "  column " + std::to_string(cell->j), ui.theme->muted,
                             Face::mono_small}},

@@ -206,6 +206,23 @@ std::string draw_all_mistakes(Scene& scene, SideColumn& column, const ReportedCa
     return clicked;
 }
 
+/// A name that is too long for one line goes on below, from one of its dots on: gradients of parameters do.
+void draw_stage_name(const Ui& ui, SideColumn& column, const std::string& name, const std::string& state) {
+    std::vector<std::string> lines = {""};
+    for (std::size_t at = 0; at < name.size();) {
+        const std::size_t end = std::min(name.find('.', at), name.size() - 1) + 1;
+        const std::string part = name.substr(at, end - at);
+        const float width = column.width() * (lines.size() == 1 ? 0.72f : 1);
+        if (!lines.back().empty() && ui.text_width(lines.back() + part, Face::title) > width) lines.emplace_back();
+        lines.back() += part;
+        at = end;
+    }
+    for (std::size_t n = 0; n < lines.size(); ++n) {
+        if (n > 0) column.skip(-7);
+        column.heading(ui.cut(lines[n], column.width(), Face::title), n == 0 ? state : "");
+    }
+}
+
 }  // namespace
 
 std::string draw_report_verdict(Scene& scene, SideColumn& column, const CheckReport& report, const ReportedCase& one,
@@ -214,7 +231,7 @@ std::string draw_report_verdict(Scene& scene, SideColumn& column, const CheckRep
     for (std::size_t n = 0; n < report.errors.size() && n < 2; ++n) column.sentence(report.errors[n], false);
     const ReportedStage* stage = one.find(stage_name);
     if (!stage) return "";
-    column.heading(scene.ui.cut(stage->name, column.width() * 0.62f, Face::title), in_words(stage->state));
+    draw_stage_name(scene.ui, column, stage->name, in_words(stage->state));
     const bool first = stage->name == one.first;
     if (stage->state == StageState::fail) {
         column.sentence((first ? "The first wrong stage: " : "") + stage->reason + ".", false);
