@@ -203,8 +203,8 @@ private:
             return true;
         };
         const MistakenPass made = changed_stages(right_, *open.variant, is_far);
-        if (pass.ratio > 0) return pass;
         if (made.changed.empty()) return std::nullopt;
+        if (pass.ratio > 0) return pass;
         const auto stage_of = [&](const std::string& name) -> const Stage* {
             if (const Stage* changed = made.trace.find(name)) return changed;
             const bool is_lost = std::find(made.left_out.begin(), made.left_out.end(), name) != made.left_out.end();
