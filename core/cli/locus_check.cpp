@@ -114,8 +114,7 @@ std::string explained(const Mistake& mistake) {
     line("what you see   ", mistake.symptom);
     line("recognised by  ", mistake.betrays);
     std::string stages, ways;
-    for (const std::string& stem : mistake.stems)
-        stages += (stages.empty() ? "" : ", ") + (stem[0] == '/' ? stem.substr(1) : stem);
+    for (const std::string& stage : first_wrong_stages(mistake)) stages += (stages.empty() ? "" : ", ") + stage;
     for (std::size_t way = 0; way < mistake.variants.size(); ++way)
         if (const std::string& how = mistake.variants[way].how; !how.empty())
             ways +=

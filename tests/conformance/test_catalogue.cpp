@@ -8,6 +8,7 @@
 #include "core/conformance/diagnosis/diagnosis.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/io/mistake_list.h"
+#include "core/stages.h"
 #include "tests/conformance/catalogue_ports.h"
 #include "tests/conformance/recorded.h"
 #include "tests/files.h"
@@ -130,8 +131,20 @@ TEST_CASE("catalogue: assets/mistakes.json holds every mistake as the code has i
         CHECK(entries[n].evidence == catalogue()[n].evidence);
         CHECK(entries[n].lesson == catalogue()[n].lesson);
         CHECK(entries[n].families.size() == catalogue()[n].families.size());
-        CHECK(entries[n].first_wrong.size() == catalogue()[n].stems.size());
+        CHECK(entries[n].first_wrong == first_wrong_stages(catalogue()[n]));
     }
+}
+
+TEST_CASE("catalogue: the stages that go wrong first have names that a dump can have", "[kit]") {
+    for (const Mistake& mistake : catalogue())
+        for (std::string stage : first_wrong_stages(mistake)) {
+            INFO(mistake.number << " " << stage);
+            if (!stage.starts_with("grad.")) continue;  // of a forward pass it may be a link, such as the mask
+            if (const std::size_t any = stage.find(".N."); any != std::string::npos) stage[any + 1] = '0';
+            const bool is_of_layer = stage.find('.', 5) == std::string::npos;
+            CHECK(describe_stage(is_of_layer ? "grad.layer.0." + stage.substr(5) : stage));
+        }
+    CHECK(first_wrong_stages(mistake_of(140)) == std::vector<std::string>{"grad.attention", "grad.output"});
 }
 
 TEST_CASE("catalogue: a list that is none is refused by file and field", "[kit][bad-input]") {

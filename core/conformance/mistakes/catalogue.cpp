@@ -1,6 +1,7 @@
 // The catalogue as a whole, and as text and JSON for those who only read it.
 #include "core/conformance/mistakes/catalogue.h"
 
+#include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
@@ -70,7 +71,7 @@ std::vector<Mistake> all_groups() {
 Json entry(const Mistake& mistake) {
     Json families = Json::array(), first = Json::array(), ways = Json::array();
     for (const Family family : mistake.families) families.push_back(to_string(family));
-    for (const std::string& stem : mistake.stems) first.push_back(stem.starts_with('/') ? stem.substr(1) : stem);
+    for (const std::string& stage : first_wrong_stages(mistake)) first.push_back(stage);
     for (const Variant& variant : mistake.variants)
         if (!variant.how.empty()) ways.push_back(variant.how);
     return {{"number", mistake.number},   {"name", mistake.name},         {"symptom", mistake.symptom},
@@ -93,6 +94,17 @@ const Mistake& mistake_of(int number) {
     }
     throw Error(Fault::usage, "mistake " + std::to_string(number) + " is not in the catalogue, expected 1 to " +
                                   std::to_string(last) + "; locus check --catalogue lists them");
+}
+
+std::vector<std::string> first_wrong_stages(const Mistake& mistake) {
+    std::vector<std::string> stages;
+    for (std::string stem : mistake.stems) {
+        if (stem == "grad.x" || stem == "grad.x_q") stem = "grad.output";  // what a layer reads the layer before gives
+        if (const std::size_t mark = stem.find('#'); mark != std::string::npos) stem[mark] = 'N';
+        if (stem.starts_with('/')) stem.erase(0, 1);
+        if (std::find(stages.begin(), stages.end(), stem) == stages.end()) stages.push_back(stem);
+    }
+    return stages;
 }
 
 std::string catalogue_json() {

@@ -36,6 +36,9 @@ const std::vector<Mistake>& catalogue();
 /// Throws Error(usage) naming the numbers there are.
 const Mistake& mistake_of(int number);
 
+/// The stages that a mistake makes wrong first, by the names that dumps have; N stands for the number of any layer.
+std::vector<std::string> first_wrong_stages(const Mistake& mistake);
+
 /// The catalogue in words as one JSON object that core/io/mistake_list.h reads; ends with a newline.
 /// assets/mistakes.json holds it, `locus check --catalogue --json` prints it.
 std::string catalogue_json();
