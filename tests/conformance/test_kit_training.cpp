@@ -114,14 +114,6 @@ TEST_CASE("kit gradients: the report names the first wrong gradient and the mist
 
 namespace {
 
-Trace only(const Trace& all, const std::string& globs) {
-    const StageFilter filter(globs);
-    Trace kept;
-    for (const Stage& stage : all.stages())
-        if (filter.keeps(stage.name)) kept.add(stage);
-    return kept;
-}
-
 const char* const kModels[] = {"L3/grads_deberta_model", "L3/grads_deberta_model_conv"};
 
 bool is_of_models(const Injection& injected) { return injected.mistake == 53 || injected.mistake >= 136; }
@@ -132,8 +124,8 @@ TEST_CASE("kit gradients: a right port of a whole model passes, whatever it repo
     for (const char* id : kModels)
         for (const char* globs : {"*", "grad.*", "grad.deberta.*,grad.lm_predictions.*", "grad.*.output"}) {
             INFO(id << " " << globs);
-            CHECK(check_one(id, only(run_backward<float>(range_of(id), {}), globs)).verdict == Verdict::pass);
-            CHECK(check_one(id, only(run_backward<double>(range_of(id), {}), globs)).verdict == Verdict::pass);
+            CHECK(check_one(id, toy::only(run_backward<float>(range_of(id), {}), globs)).verdict == Verdict::pass);
+            CHECK(check_one(id, toy::only(run_backward<double>(range_of(id), {}), globs)).verdict == Verdict::pass);
         }
 }
 
@@ -167,7 +159,7 @@ TEST_CASE("kit gradients: gradients of parameters alone name a mistake made anyw
          {std::pair{136, 4}, {137, 3}, {138, 3}, {139, 0}, {140, 1}, {140, 7}, {141, 0}, {142, 0}, {143, 0}, {53, 0}}) {
         INFO("mistake " << number << ", variant " << variant);
         const std::string globs = "grad.deberta.*,grad.lm_predictions.*";
-        const Trace dump = only(run_backward<float>(range_of(kModels[0]), {number, variant}), globs);
+        const Trace dump = toy::only(run_backward<float>(range_of(kModels[0]), {number, variant}), globs);
         const CaseReport report = check_one(kModels[0], dump);
         REQUIRE(report.diagnosis);
         REQUIRE(report.diagnosis->named);
@@ -184,7 +176,7 @@ TEST_CASE("pairs: two mistakes of a backward pass are both named, although nobod
     pair.segments = range.segments;
     const Trace reference =
         gradient_trace<double>(range.model->deberta->config(), range.model->source, range.segments.front(), true, {});
-    const Trace wrong = only(run_backward<double>(range, {138, 3, {{140, 1}}}), "grad.*");
+    const Trace wrong = toy::only(run_backward<double>(range, {138, 3, {{140, 1}}}), "grad.*");
     pair.reference = reference;
     pair.candidate = wrong;
     const CaseReport report = judge_pair(pair);
@@ -206,13 +198,13 @@ TEST_CASE("pairs: gradients beside those of locus trace are judged without the f
                                                        range.segments.front(), true, {});
         pair.reference = reference;
         CHECK_FALSE(reference.find("emd.1.output"));
-        const Trace right = only(run_backward<double>(range, {}), "grad.*");
+        const Trace right = toy::only(run_backward<double>(range, {}), "grad.*");
         pair.candidate = right;
         CHECK(judge_pair(pair).verdict == Verdict::pass);
         for (const auto& [number, variant] : {std::pair{137, 0}, {138, 1}, {139, 4}, {140, 0}, {140, 10}, {142, 1}})
             for (const char* globs : {"grad.*", "grad.*.output,grad.deberta.*"}) {
                 INFO(id << " " << globs << ": mistake " << number);
-                const Trace wrong = only(run_backward<double>(range, {number, variant}), globs);
+                const Trace wrong = toy::only(run_backward<double>(range, {number, variant}), globs);
                 pair.candidate = wrong;
                 const CaseReport report = judge_pair(pair);
                 REQUIRE(report.diagnosis);

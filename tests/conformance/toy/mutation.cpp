@@ -11,8 +11,6 @@
 
 namespace locus::conformance::toy {
 
-namespace {
-
 Trace only(const Trace& all, const std::string& globs) {
     const StageFilter filter(globs);
     Trace kept;
@@ -20,8 +18,6 @@ Trace only(const Trace& all, const std::string& globs) {
         if (filter.keeps(stage.name)) kept.add(stage);
     return kept;
 }
-
-}  // namespace
 
 Finding finding_of(const Evidence& evidence, const Trace& reference) {
     Finding finding;

@@ -11,6 +11,9 @@
 
 namespace locus::conformance::toy {
 
+/// The stages that these patterns, as --stages has them, name.
+Trace only(const Trace& all, const std::string& globs);
+
 /// A recorded case with everything that a run and a judgement need.
 struct Range {
     std::string name, model_folder;
