@@ -67,6 +67,12 @@ bool SharedWork::is(const std::string& name, const std::function<bool()>& find) 
     return known != answers_.end() ? known->second : answers_.emplace(name, find()).first->second;
 }
 
+const Mask& SharedWork::mask(std::size_t segment, Index b, const std::function<Mask()>& make) {
+    const std::lock_guard lock(busy_);
+    const auto known = masks_.find({segment, b});
+    return known != masks_.end() ? known->second : masks_.emplace(std::pair(segment, b), make()).first->second;
+}
+
 namespace {
 
 /// The numbers of queries and of keys differ where there is a memory, and T stands for either.
@@ -532,6 +538,17 @@ const Tensor<double>& Replay::computed_once(const std::string& stem) const {
     }
 }
 
+bool Replay::is_lacking(const std::string& stem) const {
+    if (lacking_.contains(stem)) return true;
+    const Formula* formula = is_replaced(stem) ? nullptr : right_formula_of(stem);
+    if (!formula) return false;
+    const auto lacking = std::find_if(formula->inputs.begin(), formula->inputs.end(),
+                                      [&](const std::string& input) { return lacking_.contains(input); });
+    if (lacking == formula->inputs.end()) return false;
+    lacking_.emplace(stem, lacking_.at(*lacking));  // and so lacks all that is made of it
+    return true;
+}
+
 const Tensor<double>& Replay::operator()(const std::string& stem) const {
     const auto known = kept_.find(stem);
     if (known != kept_.end()) return known->second;
@@ -548,6 +565,10 @@ const Tensor<double>& Replay::operator()(const std::string& stem) const {
 Mask Replay::mask(Index b) const {
     if (family() == Family::transformer_xl || family() == Family::xlnet)
         return (*this)("visible").matrix(b).cast<std::uint8_t>();
+    return evidence_.shared->mask(segment(), b, [&] { return mask_of_input(b); });
+}
+
+Mask Replay::mask_of_input(Index b) const {
     const auto alone = evidence_.segments.empty() ? evidence_.reference.find("mask") : nullptr;
     const IndexTensor& given = alone ? alone->as<std::int64_t>() : input().mask;
     const bool causal = evidence_.model && evidence_.model->roformer && evidence_.model->roformer->causal;

@@ -9,6 +9,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "core/cancel.h"
@@ -49,11 +50,14 @@ public:
     const Tensor<double>* get(const std::string& name, const std::function<std::optional<Tensor<double>>()>& make);
     /// The answer about that name, found by the first who asks.
     bool is(const std::string& name, const std::function<bool()>& find);
+    /// The mask of a sample of a segment, made by the first who asks.
+    const Mask& mask(std::size_t segment, Index b, const std::function<Mask()>& make);
 
 private:
     std::recursive_mutex busy_;  // what is made may itself need what is shared
     std::unordered_map<std::string, Tensor<double>> made_;
     std::unordered_map<std::string, bool> answers_;
+    std::map<std::pair<std::size_t, Index>, Mask> masks_;
 };
 
 struct Formula;
@@ -157,6 +161,8 @@ public:
     void watch(std::string stem, Watch watch);
     /// By a formula of `stem` that computes head by head, so that a hypothesis that fails early costs little.
     void show(const std::string& stem, Index at, const Matrix<double>& head) const;
+    /// In a whole pass: true if the stage was asked for in vain, or something that its right formula is made of.
+    bool is_lacking(const std::string& stem) const;
     /// True if the stage, or one it follows from, has a replaced formula.
     bool touches(const std::string& stem) const;
     /// The stems whose replacement can make the stage wrong: what stands before a settled stage (full name) cannot.
@@ -226,6 +232,8 @@ private:
     const Tensor<double>* reported(const std::string& name) const;
     /// What the reference says, although the candidate may say something else; nullptr where it is silent.
     const Tensor<double>* of_reference(const std::string& name) const;
+    /// mask(b) of a family whose masks are inputs alone.
+    Mask mask_of_input(Index b) const;
     /// Layer l's input: what it is made of in this scope.
     std::string input_name(bool of_query) const;
     /// "layer.0.g." without its segment.

@@ -24,23 +24,30 @@ Stage stage_with(Stage stage, const Tensor<double>& values) {
     return stage;
 }
 
+/// How far the values of a stage may be off by rounding alone.
+double allowed_of(const Stage& stage, const Tolerance& rounding) {
+    double size = 0;
+    const auto measure = [&](const auto& right) {
+        for (const auto stored : right.values())
+            if (const auto value = static_cast<double>(stored); std::isfinite(value))
+                size = std::max(size, std::abs(value));
+    };
+    std::visit(measure, stage.values);
+    return rounding.absolute + rounding.relative * size;
+}
+
 /// How many values are farther from the right ones than rounding explains; all of them where the shape is another.
-ChangedStage change_of(const Stage& stage, const Tensor<double>& values, const Tolerance& rounding) {
+ChangedStage change_of(const Stage& stage, const Tensor<double>& values, double allowed) {
     ChangedStage change{stage.name, 0, values.size()};
     if (values.shape() != stage.shape()) {
         change.wrong = values.size();
         return change;
     }
     const auto count = [&](const auto& right) {
-        double size = 0;
-        for (const auto stored : right.values())
-            if (const auto value = static_cast<double>(stored); std::isfinite(value))
-                size = std::max(size, std::abs(value));
-        const double allowed = rounding.absolute + rounding.relative * size;
         for (Index n = 0; n < values.size(); ++n) {
             const auto value = static_cast<double>(right[n]);
-            const bool both = std::isnan(values[n]) && std::isnan(value);
-            change.wrong += !both && !(std::abs(values[n] - value) <= allowed) && values[n] != value;
+            if (std::abs(values[n] - value) <= allowed || values[n] == value) continue;
+            change.wrong += !(std::isnan(values[n]) && std::isnan(value));
         }
     };
     std::visit(count, stage.values);
@@ -73,61 +80,65 @@ std::vector<const Stage*> in_order_of_need(const Trace& trace) {
     return order;
 }
 
-/// The stages of `made` in the order of another trace.
-Trace in_order_of(const Trace& like, const Trace& made) {
-    Trace trace;
-    for (const Stage& stage : like.stages())
-        if (const Stage* found = made.find(stage.name)) trace.add(*found);
-    return trace;
+}  // namespace
+
+PassSteps::PassSteps(const RightPass& right) : right_(right), names_(right.trace.names()) {
+    const DerivedTolerances tolerances(right.trace);
+    for (const Stage* stage : in_order_of_need(right.trace)) {
+        auto [scope, stem] = scope_and_stem(stage->name);
+        const auto known = std::find(scopes_.begin(), scopes_.end(), scope);
+        const auto number = static_cast<std::size_t>(known - scopes_.begin());
+        if (known == scopes_.end()) scopes_.push_back(std::move(scope));
+        if (!right.given.contains(stage->name)) computed_.insert(stem);
+        goes_back_ = goes_back_ || stage->name.starts_with("grad.");
+        steps_.push_back({stage, number, std::move(stem), allowed_of(*stage, tolerances.of(*stage, *stage))});
+    }
 }
+
+namespace {
 
 /// Goes through the stages of the right pass.
 class Port {
 public:
-    Port(const RightPass& right, const Variant& variant, bool keeps, const StageWatch& ends = {})
-        : right_(right), keeps_(keeps), ends_(ends) {
-        formulas_ = variant.formulas;
-        is_of_gradients_ = std::all_of(formulas_.begin(), formulas_.end(), [](const Formula& formula) {
+    Port(const PassSteps& steps, const Variant& variant, bool keeps, const StageWatch& ends = {})
+        : steps_(steps), keeps_(keeps), ends_(ends), formulas_(variant.formulas) {
+        const bool is_of_gradients = std::all_of(formulas_.begin(), formulas_.end(), [](const Formula& formula) {
             return formula.stem.starts_with("grad.") || formula.stem.starts_with("/grad.") ||
                    formula.stem.starts_with("scatter.");
         });
-        const bool goes_back = std::any_of(names_.begin(), names_.end(),
-                                           [](const std::string& name) { return name.starts_with("grad."); });
-        if (is_of_gradients_ && !goes_back) throw NotEnough{"a backward pass, and this one goes forward alone"};
-        for (const std::string& name : names_) {
-            const std::string stem = scope_and_stem(name).second;
-            for (const Formula& formula : variant.formulas)
-                if (stem == formula.stem && right.given.count(name) == 0) applied_[stem] = false;
-        }
-        for (Formula& formula : formulas_of_dialect(right)) formulas_.push_back(std::move(formula));
-        evidence_.model = right.model;
-        evidence_.segments = right.segments;
-        evidence_.dialect = right.dialect;
-        evidence_.family = right.family;
-        evidence_.formulas = right.formulas;
-        evidence_.dump = right.dump;
+        if (is_of_gradients && !steps.goes_back()) throw NotEnough{"a backward pass, and this one goes forward alone"};
+        for (const Formula& formula : variant.formulas)
+            if (steps.computes(formula.stem)) applied_[formula.stem] = false;
+        for (Formula& formula : formulas_of_dialect(right_)) formulas_.push_back(std::move(formula));
+        evidence_.model = right_.model;
+        evidence_.segments = right_.segments;
+        evidence_.dialect = right_.dialect;
+        evidence_.family = right_.family;
+        evidence_.formulas = right_.formulas;
+        evidence_.dump = right_.dump;
         evidence_.is_whole_pass = true;
-        for (const std::string& name : right.given)
-            if (const Stage* stage = right.trace.find(name); stage && std::string_view(stage->dtype()) != "I64")
+        for (const std::string& name : right_.given)
+            if (const Stage* stage = right_.trace.find(name); stage && std::string_view(stage->dtype()) != "I64")
                 evidence_.given.insert(name);
     }
     Port(const Port&) = delete;
 
-    void take(const Stage& stage) {
-        if (right_.given.count(stage.name)) return keep(stage);
-        const auto [scope, stem] = scope_and_stem(stage.name);
-        Replay& replay = replay_of(scope);
-        const bool touched = replay.touches(stem);
-        if (!touched && !follows_from_other(replay, stem)) return keep(stage);
+    void take(const PassSteps::Step& step) {
+        const Stage& stage = *step.stage;
+        if (right_.given.contains(stage.name)) return keep(stage);
+        const Replay& replay = replay_of(step.scope);
+        const bool touched = replay.touches(step.stem);
+        if (!touched && !follows_from_other(replay, step.stem)) return keep(stage);
         if (follows_from_left_out(stage.name)) return leave_out(stage);
-        const auto wrong = applied_.find(stem);
+        if (!why_not_.empty() && replay.is_lacking(step.stem)) return go_on(step);
+        const auto wrong = applied_.find(step.stem);
         try {
-            add(stage, touched ? replay(stem) : replay.computed(stem));
+            add(step, touched ? replay(step.stem) : replay.computed(step.stem));
             applied_any_ = applied_any_ || touched;
             if (wrong != applied_.end()) wrong->second = true;
         } catch (const NotEnough& lacking) {
             if (why_not_.empty()) why_not_ = lacking.what;
-            go_on(stage);
+            go_on(step);
         } catch (const Error&) {  // the port stops here: shapes do not fit, or an index leaves its table
             if (why_not_.empty()) why_not_ = "other shapes than this input has";
             if (pass.changed.empty())
@@ -154,8 +165,9 @@ private:
         if (keeps_) pass.trace.add(stage);
         ended_ = ended_ || (ends_ && ends_(stage.name, nullptr));
     }
-    void add(const Stage& stage, const Tensor<double>& values) {
-        const ChangedStage change = change_of(stage, values, tolerances_.of(stage, stage));
+    void add(const PassSteps::Step& step, const Tensor<double>& values) {
+        const Stage& stage = *step.stage;
+        const ChangedStage change = change_of(stage, values, step.allowed);
         if (change.wrong == 0) return keep(stage);
         pass.changed.push_back(change);
         others_.insert(stage.name);
@@ -182,44 +194,42 @@ private:
     }
     /// A mistake that does not speak of this place, as one of the mask decoder in the encoder, leaves it right: what
     /// was wrong before goes on through the right formulas.
-    void go_on(const Stage& stage) {
+    void go_on(const PassSteps::Step& step) {
+        const Stage& stage = *step.stage;
         if (pass.changed.empty()) return keep(stage);
-        const auto [scope, stem] = scope_and_stem(stage.name);
+        const std::string& scope = steps_.scopes()[step.scope];
         try {
-            return add(stage, Replay(evidence_, scope, formulas_of_dialect(right_)).computed(stem));
+            return add(step, Replay(evidence_, scope, formulas_of_dialect(right_)).computed(step.stem));
         } catch (const NotEnough&) {
         } catch (const Error&) {
         }
-        if (depends_of(stage.name, names_).empty()) return keep(stage);  // an input, such as mlm.positions
+        if (depends_of(stage.name, steps_.names()).empty()) return keep(stage);  // an input, such as mlm.positions
         leave_out(stage);
     }
     bool follows_from_left_out(const std::string& name) const {
         if (pass.left_out.empty()) return false;
-        const std::vector<std::string> sources = depends_of(name, names_);
+        const std::vector<std::string> sources = depends_of(name, steps_.names());
         return std::any_of(sources.begin(), sources.end(), [&](const std::string& source) {
             return std::find(pass.left_out.begin(), pass.left_out.end(), source) != pass.left_out.end();
         });
     }
-    /// One for all stages of a scope, so that nothing is computed twice.
-    Replay& replay_of(const std::string& scope) {
-        const auto known = replays_.find(scope);
-        return known != replays_.end() ? known->second
-                                       : replays_.emplace(scope, Replay(evidence_, scope, formulas_)).first->second;
+    const Replay& replay_of(std::size_t scope) {
+        std::optional<Replay>& replay = replays_[scope];
+        return replay ? *replay : replay.emplace(evidence_, steps_.scopes()[scope], formulas_);
     }
 
-    const RightPass& right_;
+    const PassSteps& steps_;
+    const RightPass& right_ = steps_.right();
     const bool keeps_;  // also the stages that stay as they are
     const StageWatch ends_;
     bool ended_ = false;
     std::vector<Formula> formulas_;
-    std::vector<std::string> names_ = right_.trace.names();
-    const DerivedTolerances tolerances_{right_.trace};
     Evidence evidence_{right_.trace, pass.trace, nullptr, {}};
-    std::map<std::string, Replay> replays_;
+    // One for all stages of a scope, so that nothing is computed twice.
+    std::vector<std::optional<Replay>> replays_{steps_.scopes().size()};
     std::map<std::string, bool> applied_;  // wrong formulas of stages that this model has, by stem
     bool applied_any_ = false;             // or of what leads to such a stage
     std::set<std::string> others_;         // stages that changed or were left out
-    bool is_of_gradients_ = false;         // the mistake is one of backward passes
     std::string why_not_;
 };
 
@@ -266,13 +276,21 @@ MistakeChoice MistakeChoice::parse(const std::string& text) {
 
 namespace {
 
+/// The stages of `made` in the order of another trace.
+Trace in_order_of(const Trace& like, const Trace& made) {
+    Trace trace;
+    for (const Stage& stage : like.stages())
+        if (const Stage* found = made.find(stage.name)) trace.add(*found);
+    return trace;
+}
+
 /// The whole pass of a port; `keeps`: with the stages that stay as they are.
-MistakenPass pass_through(const RightPass& right, const Variant& variant, bool keeps, const StageWatch& ends,
+MistakenPass pass_through(const PassSteps& steps, const Variant& variant, bool keeps, const StageWatch& ends,
                           const CancelToken& stop) {
-    Port port(right, variant, keeps, ends);
-    for (const Stage* stage : in_order_of_need(right.trace)) {
+    Port port(steps, variant, keeps, ends);
+    for (const PassSteps::Step& step : steps.steps()) {
         throw_if_cancelled(stop);
-        port.take(*stage);
+        port.take(step);
         if (port.has_ended()) return std::move(port.pass);
     }
     port.require_applied();
@@ -287,16 +305,16 @@ MistakenPass mistaken_pass(const RightPass& right, const Variant& variant, const
     return pass;
 }
 
-MistakenPass changed_stages(const RightPass& right, const Variant& variant, const StageWatch& ends,
+MistakenPass changed_stages(const PassSteps& steps, const Variant& variant, const StageWatch& ends,
                             const CancelToken& stop) {
-    return pass_through(right, variant, false, ends, stop);
+    return pass_through(steps, variant, false, ends, stop);
 }
 
-std::vector<ChangedStage> first_change(const RightPass& right, const Variant& variant, const CancelToken& stop) {
-    Port port(right, variant, false);
-    for (const Stage* stage : in_order_of_need(right.trace)) {
+std::vector<ChangedStage> first_change(const PassSteps& steps, const Variant& variant, const CancelToken& stop) {
+    Port port(steps, variant, false);
+    for (const PassSteps::Step& step : steps.steps()) {
         throw_if_cancelled(stop);
-        port.take(*stage);
+        port.take(step);
         if (!port.pass.changed.empty() && port.applied_all()) break;
     }
     port.require_applied();
@@ -305,6 +323,7 @@ std::vector<ChangedStage> first_change(const RightPass& right, const Variant& va
 }
 
 const Variant& chosen_way(const RightPass& right, const MistakeChoice& choice, const CancelToken& stop) {
+    const PassSteps steps(right);
     const Mistake& mistake = mistake_of(choice.number);
     const auto& families = mistake.families;
     const std::string title = "mistake " + std::to_string(mistake.number);
@@ -320,7 +339,7 @@ const Variant& chosen_way(const RightPass& right, const MistakeChoice& choice, c
         if (choice.way > 0 && way != choice.way) continue;
         const Variant& variant = mistake.variants[static_cast<std::size_t>(way - 1)];
         try {
-            if (!first_change(right, variant, stop).empty()) return variant;
+            if (!first_change(steps, variant, stop).empty()) return variant;
             if (!possible) possible = &variant;
         } catch (const NotEnough& lacking) {
             if (needs.empty()) needs = lacking.what;

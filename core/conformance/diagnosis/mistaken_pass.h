@@ -28,6 +28,36 @@ struct RightPass {
                         const CancelToken& stop = {});
 };
 
+/// The stages of a right pass in the order in which a port computes them, read once for all mistakes that are made in
+/// it.  The pass has to live as long.
+class PassSteps {
+public:
+    struct Step {
+        const Stage* stage;
+        std::size_t scope;  // number of it in scopes()
+        std::string stem;
+        double allowed;  // how far its values may be off without being others
+    };
+
+    PassSteps(const RightPass& right);  // NOLINT: a right pass is all that they are made of
+    const RightPass& right() const { return right_; }
+    const std::vector<Step>& steps() const { return steps_; }
+    const std::vector<std::string>& scopes() const { return scopes_; }
+    /// Of all stages, in the order of the trace.
+    const std::vector<std::string>& names() const { return names_; }
+    /// True if a stage of that stem is computed by the port, and not handed to it.
+    bool computes(const std::string& stem) const { return computed_.contains(stem); }
+    /// Some stage is a gradient.
+    bool goes_back() const { return goes_back_; }
+
+private:
+    const RightPass& right_;
+    std::vector<Step> steps_;
+    std::vector<std::string> scopes_, names_;
+    std::set<std::string> computed_;  // stems
+    bool goes_back_ = false;
+};
+
 struct MistakenPass {
     Trace trace;                        // in double, in the order of the model
     std::vector<ChangedStage> changed;  // the first one is where the mistake begins; empty: nothing changes here
@@ -55,12 +85,12 @@ using StageWatch = std::function<bool(const std::string& name, const Tensor<doub
 
 /// As mistaken_pass, but the trace holds the stages that changed and no others, in the order in which they are
 /// computed.  A pass that `ends` ended is not asked whether all of the mistake was made.
-MistakenPass changed_stages(const RightPass& right, const Variant& variant, const StageWatch& ends = {},
+MistakenPass changed_stages(const PassSteps& steps, const Variant& variant, const StageWatch& ends = {},
                             const CancelToken& stop = {});
 
 /// As mistaken_pass, but no further than the first stage that changes: what the list of mistakes asks.
 /// Empty where nothing changes.  Throws NotEnough, Cancelled.
-std::vector<ChangedStage> first_change(const RightPass& right, const Variant& variant, const CancelToken& stop = {});
+std::vector<ChangedStage> first_change(const PassSteps& steps, const Variant& variant, const CancelToken& stop = {});
 
 /// The way that a choice means.  Throws Error(usage) for an unknown number or way, and for a mistake of other families;
 /// Error(unsupported) where no way of it can be made with this model and input, with the reason; Cancelled.

@@ -128,6 +128,7 @@ public:
     }
 
     std::vector<Pass> of(const std::vector<OpenHypothesis>& open) const {
+        const PassSteps steps(right_);
         std::vector<std::optional<Pass>> made(open.size());
         std::atomic<std::size_t> done = 0;
         const CancelToken before_each = [&] {
@@ -135,7 +136,7 @@ public:
             return evidence_.stop && evidence_.stop();
         };
         share_out(open.size(), before_each, [&](std::size_t n) {
-            made[n] = pass_of(open[n]);
+            made[n] = pass_of(steps, open[n]);
             ++done;
         });
         std::vector<Pass> all;
@@ -185,7 +186,7 @@ private:
         return left;
     }
 
-    std::optional<Pass> pass_of(const OpenHypothesis& open) const try {
+    std::optional<Pass> pass_of(const PassSteps& steps, const OpenHypothesis& open) const try {
         Pass pass;
         pass.mistake = open.mistake;
         pass.way = open.variant;
@@ -202,7 +203,7 @@ private:
             pass.explanation.is_bound = true;
             return true;
         };
-        const MistakenPass made = changed_stages(right_, *open.variant, is_far);
+        const MistakenPass made = changed_stages(steps, *open.variant, is_far);
         if (made.changed.empty()) return std::nullopt;
         if (pass.ratio > 0) return pass;
         const auto stage_of = [&](const std::string& name) -> const Stage* {

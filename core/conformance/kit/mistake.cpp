@@ -28,6 +28,7 @@ std::size_t MistakeEffect::best_way() const {
 Effect MistakeEffect::effect() const { return ways.empty() ? Effect::impossible : ways[best_way()].effect; }
 
 std::vector<MistakeEffect> mistake_effects(const RightPass& right, const CancelToken& stop) {
+    const PassSteps steps(right);
     std::vector<MistakeEffect> effects;
     for (const Mistake& mistake : catalogue()) {
         const auto& families = mistake.families;
@@ -36,7 +37,7 @@ std::vector<MistakeEffect> mistake_effects(const RightPass& right, const CancelT
         for (const Variant& variant : mistake.variants) {
             WayEffect way{variant.how};
             try {
-                const std::vector<ChangedStage> first = first_change(right, variant, stop);
+                const std::vector<ChangedStage> first = first_change(steps, variant, stop);
                 if (!first.empty()) {
                     way.effect = Effect::changes;
                     way.first = first.front();
