@@ -113,6 +113,9 @@ void DebertaWeights<Scalar>::note_what_is_not_read() const {
             reader_.note(std::string("holds a part of the head that predicts words, but no ") + head.dense +
                          ".weight: no word is predicted");
     reader_.note_more_layers("encoder.layer.", config_.num_hidden_layers);
+    reader_.note_unread_in_layers("encoder.layer.", expected_deberta_tensors(config_));
+    if (!config_.relative_attention && reader_.has("encoder.rel_embeddings.weight"))
+        reader_.note("holds encoder.rel_embeddings.weight, but relative_attention is not true: there is no c2p or p2c");
     if (config_.type_vocab_size == 0 && reader_.has("embeddings.token_type_embeddings.weight"))
         reader_.note("holds embeddings.token_type_embeddings.weight, but type_vocab_size is 0: it is not added");
 }

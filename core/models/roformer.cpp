@@ -232,6 +232,7 @@ Roformer<Scalar>::Roformer(const RoformerConfig& config, std::shared_ptr<const W
     if (!has_head() && weights_.has(kHeadBias))
         weights_.note(std::string("holds ") + kHeadBias + ", but no " + kHeadDense + ".weight: no word is predicted");
     weights_.note_more_layers("encoder.layer.", config_.num_hidden_layers);
+    weights_.note_unread_in_layers("encoder.layer.", expected_tensors(config_, has_head()).all());
     if (weights_.has(kAngleTable))
         weights_.require(kAngleTable, {config_.max_position_embeddings, config_.head_width()});
 }

@@ -57,6 +57,10 @@ public:
     void note(const std::string& what) const;
     /// Notes layers that the file holds beyond `count`: tensors named prefix + number + ".".
     void note_more_layers(const std::string& prefix, Index count) const;
+    /// Notes tensors inside layers, prefix + number + ".", that are not expected there: adapters, or projections that
+    /// the configuration does not ask for.
+    void note_unread_in_layers(const std::string& prefix,
+                               const std::vector<std::pair<std::string, Shape>>& expected) const;
     std::string location() const { return source_->location(); }
 
 private:

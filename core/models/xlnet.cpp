@@ -245,6 +245,7 @@ Xlnet<Scalar>::Xlnet(const XlnetConfig& config, std::shared_ptr<const WeightSour
     : config_(config), weights_(std::move(weights)), compute_(compute), layers_(config.n_layer) {
     weights_.require_all(expected_tensors(config_));
     weights_.note_more_layers("layer.", config_.n_layer);
+    weights_.note_unread_in_layers("layer.", expected_tensors(config_).all());
     classifier_ = ClassifierHead<Scalar>::find(
         weights_, config_.d_model,
         {config_.summary_use_proj ? "sequence_summary.summary" : "", "logits_proj", config_.summary_type,

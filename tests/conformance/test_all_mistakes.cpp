@@ -101,6 +101,32 @@ TEST_CASE("all mistakes: a mistake in every layer is said once and counted", "[k
     }
 }
 
+TEST_CASE("all mistakes: a mistake before a stage is counted in every layer, although nobody reports what it changes",
+          "[kit][several]") {
+    struct Repeated {
+        Family family;
+        std::string where, stage;
+        std::size_t layers;
+    };
+    const Repeated one = GENERATE(values<Repeated>({{Family::deberta, "hf_deberta_v2_short", "layer.0.output", 2},
+                                                    {Family::deberta, "ms_deberta_v3_emd", "layer.0.output", 3},
+                                                    {Family::roformer, "hf_roformer", "layer.0.output", 2}}));
+    const Range& range = several_range(one.family, one.where);
+    const AllMistakes all = all_of(range, range.sharp, port_with_all<double>(range, {{101, 1}}));
+    INFO(said(all));
+    CHECK(numbers_of(all) == std::set<int>{101});
+    for (std::size_t l = 1; l < one.layers; ++l) {
+        const WrongStage* again = wrong_at(all, "layer." + std::to_string(l) + ".output");
+        REQUIRE(again);
+        CHECK(again->first_at == one.stage);
+    }
+    // What is wrong once for all layers is one mistake, although the index is not reported.
+    const Trace port = reported(port_with_all<double>(several_range(Family::deberta, "hf_deberta_v2_short"), {{7, 0}}),
+                                "*.c2p,*.p2c,*.scores,*.output,embeddings.*");
+    const Range& short_range = several_range(Family::deberta, "hf_deberta_v2_short");
+    CHECK(numbers_of(all_of(short_range, short_range.sharp, port)) == std::set<int>{7});
+}
+
 TEST_CASE("all mistakes: traces in files are judged as those in memory", "[kit][several]") {
     const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
     const Trace port = port_with_all<float>(range, {{1, 0}, {16, 0}});

@@ -200,6 +200,34 @@ TEST_CASE("diagnosis: what was given up early leaves no less than is said of it"
     CHECK(bounds >= 10);
 }
 
+TEST_CASE("diagnosis: logits are shown block by block, but not to whoever waits for what is made of them", "[kit]") {
+    const auto model = ModelFolder::open(std::string(LOCUS_SOURCE_DIR) + "/assets/models/tiny-v3");
+    const std::vector<ModelInput> segments = {tokens_input({1, 7, 8, 2})};
+    const RightPass right = RightPass::of(model, segments, Dialect::official);
+    const Evidence evidence{right.trace, right.trace, model, segments};
+    const std::string stem = "/mlm.logits";
+    std::vector<Index> begins;
+    const auto parts_of = [&](std::vector<Formula> replaced) {
+        begins.clear();
+        Tensor<double> joined(right.trace.at("mlm.logits").shape());
+        Replay replay(evidence, "", std::move(replaced));
+        replay.watch(stem, [&](Index at, const Matrix<double>& part) {
+            begins.push_back(at);
+            joined.rows().middleCols(at, part.cols()) = part;
+        });
+        const Tensor<double> whole = replay.computed(stem);
+        return begins.empty() || joined.values() == whole.values();
+    };
+    CHECK(parts_of({}));
+    CHECK(begins == std::vector<Index>{0, 256, 4352});
+    CHECK(parts_of({{stem, {}, [&](const Replay& at) {
+                         Tensor<double> twice = at.right(stem);
+                         twice.rows() *= 2;
+                         return twice;
+                     }}}));
+    CHECK(begins.empty());
+}
+
 TEST_CASE("diagnosis: what stands before stages that are right is not to blame", "[kit]") {
     // eps of the embeddings' norm reaches p2c through k, which one dump reports and has right.
     const MistakenDump with_k("layer.0.p2c", 1, "layer.0.k,layer.0.q_r"), alone("layer.0.p2c", 1, "layer.0.p2c");

@@ -353,6 +353,41 @@ TEST_CASE("kit check: a mistake is found in a stage that the case does not hold"
     CHECK(check_one(one.id, wrong, options).verdict == Verdict::waived);
 }
 
+TEST_CASE("kit check: what a case does not ask for is judged where its model computes it, and else said", "[kit]") {
+    const KitCase& one = KitFixture::one("L3/hf_txl_word_clusters");
+    const RightPass right = RightPass::of(ModelFolder::open(one.model().string()),
+                                          segments_in(one.folder / "inputs.safetensors"), Dialect::hf);
+    const std::string v = "segment.1.layer.1.v";
+    REQUIRE(std::find(one.stages.begin(), one.stages.end(), v) == one.stages.end());
+    const Trace wrong = spoiled(right.trace, v, [](Tensor<double> values) {
+        values[0] += 1;
+        return values;
+    });
+    const CaseReport report = check_one(one.id, wrong);
+    CHECK(report.verdict == Verdict::fail);
+    REQUIRE(report.first);
+    CHECK(report.first->name == v);
+    CHECK(report.comparison.unexpected.empty());
+    // A layer that the model has not.
+    Trace more = right.trace;
+    more.add(named("segment.1.layer.9.v", right.trace.at(v).values));
+    Report all;
+    all.kit = "1.0";
+    all.kit_hash = "12345678";
+    all.cases = {check_one(one.id, more)};
+    CHECK(all.cases.front().verdict == Verdict::pass);
+    CHECK(case_json(all.cases.front())["unexpected"] == nlohmann::ordered_json{"segment.1.layer.9.v"});
+    CHECK_THAT(report_text(all, false), Catch::Contains(one.id + ": 1 stage that the case does not have is not "
+                                                                 "compared: segment.1.layer.9.v\n"));
+    // The inputs of a case are no stages.
+    const KitCase& given = KitFixture::one("L1/p2c_t9_k3");
+    Trace inputs = read_trace(given.folder / "inputs.safetensors");
+    const Trace reference = read_trace(given.folder / "reference.safetensors");
+    for (const Stage& stage : reference.stages())
+        if (!inputs.find(stage.name)) inputs.add(stage);
+    CHECK(check_one(given.id, inputs).comparison.unexpected.empty());
+}
+
 // A waiver covers what it names, as long as it says, and no longer than it is needed.
 
 namespace {

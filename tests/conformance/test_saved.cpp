@@ -475,4 +475,26 @@ TEST_CASE("saved: scores after the mask are told from wrong ones", "[kit][saved]
     CHECK_THAT(said(-1e30, 0, true), !Catch::StartsWith("saved after"));  // a visible pair, too
 }
 
+TEST_CASE("saved: what the mask hides is hidden, whatever the reference makes of a query that sees nothing",
+          "[kit][saved]") {
+    const Range& range = several_range(Family::deberta, "hf_deberta_v2_short");
+    const IndexTensor& mask = range.segments.front().mask;
+    const Tensor<double> probs = widened(range.sharp.at("layer.0.probs"));
+    const Index heads = probs.extent(1), length = probs.extent(2);
+    Index hidden = 0, seen = 0;  // hidden pairs whose probability is not 0: transformers has 1 / T there
+    const Trace port = with_saved(range.sharp, "layer.0.scores", [&](Tensor<double> scores) {
+        for (Index n = 0; n < scores.size(); ++n) {
+            const Index b = n / (heads * length * length), i = n / length % length, j = n % length;
+            if (mask[b * length + i] != 0 && mask[b * length + j] != 0) continue;
+            scores[n] = -3.4e38;
+            ++hidden;
+            seen += probs[n] != 0;
+        }
+        return scores;
+    });
+    REQUIRE(seen > 0);
+    CHECK_THAT(judged(range, port).all->stages.front().saved,
+               Catch::StartsWith("saved after the mask: " + std::to_string(hidden) + " hidden pairs hold -3.4e+38"));
+}
+
 }  // namespace locus::test::test_saved

@@ -118,7 +118,10 @@ public:
                 rounding_.of(*evidence_.reference.at(verdict.name), *evidence_.candidate.at(verdict.name));
             verdict.tolerance.relative = std::max(verdict.tolerance.relative, rounding.relative);
             verdict.tolerance.absolute = std::max(verdict.tolerance.absolute, rounding.absolute);
-            (follows(verdict, assumed_at(verdict.name)) ? following_ : open).push_back(std::move(verdict));
+            const std::vector<Formula> assumed = assumed_at(verdict.name);
+            const bool is_explained = follows(verdict, assumed);
+            if (is_explained && !assumed.empty()) made_again(verdict);
+            (is_explained ? following_ : open).push_back(std::move(verdict));
         }
         while (!open.empty()) {
             throw_if_cancelled(evidence_.stop);
@@ -199,8 +202,10 @@ private:
 
     /// The candidate beside a reference that has these values in the stage.
     Evidence beside(const StageVerdict& verdict, const Tensor<double>& right) const {
-        return {with_values(evidence_.reference, verdict.name, right), evidence_.candidate, evidence_.model,
-                evidence_.segments};
+        Evidence other = evidence_;
+        other.reference = with_values(evidence_.reference, verdict.name, right);
+        other.shared = std::make_shared<SharedWork>();
+        return other;
     }
 
     /// How the stage differs from these values, or that it is another one.
@@ -313,6 +318,14 @@ private:
             return true;
         }
         return false;
+    }
+
+    /// A stage that follows from a mistake which is known by now, in a stage of its own layer that nobody reports: the
+    /// mistake is made there once more.
+    void made_again(const StageVerdict& verdict) {
+        const std::optional<Explanation> right = right_formula(verdict, {});
+        if (right && right->residual > kBeyondRounding * right->allowed)
+            repeats(Judge(own_, seen_, verdict), verdict, *right);
     }
 
     /// The mistake, if it fits a stage and the right formula is as far away as a name demands.

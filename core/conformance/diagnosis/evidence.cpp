@@ -128,8 +128,8 @@ void Replay::watch(std::string stem, Watch watch) {
     watch_ = std::move(watch);
 }
 
-void Replay::show(const std::string& stem, Index at, const Matrix<double>& head) const {
-    if (watch_ && stem == watched_) watch_(at, head);
+void Replay::show(const std::string& stem, Index at, const Matrix<double>& part) const {
+    if (watch_ && not_shown_ == 0 && stem == watched_) watch_(at, part);
 }
 
 const ModelInput& Replay::input() const {
@@ -441,6 +441,7 @@ private:
 }  // namespace
 
 Tensor<double> Replay::right(const std::string& stem) const {
+    const Within unshown(not_shown_);
     const std::string name = canonical(stem);
     std::size_t& busy = busy_[name];
     if (const Formula* next = busy > 0 ? replacement_of(stem, busy) : nullptr) {

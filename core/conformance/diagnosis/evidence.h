@@ -155,12 +155,13 @@ public:
     const Tensor<double>& common(const std::string& name, const std::function<Tensor<double>()>& make) const {
         return *evidence_.shared->get(name, make);
     }
-    /// Called with head b * H + h of a stage as soon as it is computed; may throw to stop the rest.
-    using Watch = std::function<void(Index at, const Matrix<double>& head)>;
-    /// A formula that computes `stem` head by head shows each head to `watch`.
+    /// Called with a part of a stage as soon as it is computed: of a stage [B,H,Tq,Tk] head number at = b * H + h, of
+    /// another one all rows of its columns from `at` on.  May throw to stop the rest.
+    using Watch = std::function<void(Index at, const Matrix<double>& part)>;
+    /// A formula that computes `stem` part by part shows each to `watch`.
     void watch(std::string stem, Watch watch);
-    /// By a formula of `stem` that computes head by head, so that a hypothesis that fails early costs little.
-    void show(const std::string& stem, Index at, const Matrix<double>& head) const;
+    /// By a formula of `stem` that computes part by part, so that a hypothesis that fails early costs little.
+    void show(const std::string& stem, Index at, const Matrix<double>& part) const;
     /// In a whole pass: true if the stage was asked for in vain, or something that its right formula is made of.
     bool is_lacking(const std::string& stem) const;
     /// True if the stage, or one it follows from, has a replaced formula.
@@ -244,6 +245,7 @@ private:
     std::vector<Formula> replaced_, assumed_;
     std::string watched_;
     Watch watch_;
+    mutable std::size_t not_shown_ = 0;  // formulas under way whose result another one still changes
     mutable std::unordered_map<std::string, Tensor<double>> kept_;
     mutable std::unordered_map<std::string, NotEnough> lacking_;  // stages that could not be computed, and why
     mutable std::unordered_map<std::string, const Tensor<double>*> shared_;  // those of evidence_ that were asked for

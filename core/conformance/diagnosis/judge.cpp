@@ -53,9 +53,19 @@ double largest_difference(const Tensor<double>& a, const Tensor<double>& b) {
                                   : std::numeric_limits<double>::infinity();
 }
 
+std::optional<Matrix<double>> part_of(const Tensor<double>& stage, Index at, const Matrix<double>& like) {
+    const Shape& shape = stage.shape();
+    if (shape.size() == 4) {
+        if (at >= shape[0] * shape[1] || like.rows() != shape[2] || like.cols() != shape[3]) return std::nullopt;
+        return stage.matrix(at);
+    }
+    if (shape.size() < 2 || like.rows() != stage.rows().rows() || at + like.cols() > shape.back()) return std::nullopt;
+    return stage.rows().middleCols(at, like.cols());
+}
+
 namespace {
 
-/// Thrown by a head that a hypothesis has wrong beyond doubt.
+/// Thrown by a part that a hypothesis has wrong beyond doubt.
 struct FarAway {
     double at_least;  // a lower bound of the residual
 };
@@ -117,7 +127,7 @@ std::optional<Tensor<double>> Judge::predict(int mistake, const Variant& variant
         if (mistake != 0 && std::none_of(variant.formulas.begin(), variant.formulas.end(), reaches))
             return std::nullopt;
         Replay replay(evidence_, scope(), variant.formulas, assumed_);
-        replay.watch(stem(), [&](Index at, const Matrix<double>& head) { stop_if_far(at, head); });
+        replay.watch(stem(), [&](Index at, const Matrix<double>& part) { stop_if_far(at, part); });
         return replay.computed(stem());
     } catch (const NotEnough&) {
         return std::nullopt;
@@ -126,12 +136,12 @@ std::optional<Tensor<double>> Judge::predict(int mistake, const Variant& variant
     }
 }
 
-/// Ends a hypothesis as soon as one head rules it out.  With f the largest value found and p the largest predicted,
+/// Ends a hypothesis as soon as one part rules it out.  With f the largest value found and p the largest predicted,
 /// difference / p is at least difference / 2f where p <= 2f, and else at least 1/2, because |p - f| is left.
-void Judge::stop_if_far(Index at, const Matrix<double>& head) const {
-    const auto shape = found_.shape();
-    if (shape.size() != 4 || at >= shape[0] * shape[1] || head.rows() != shape[2] || head.cols() != shape[3]) return;
-    const double difference = worst_difference(found_.matrix(at).data(), head.data(), head.size());
+void Judge::stop_if_far(Index at, const Matrix<double>& part) const {
+    const std::optional<Matrix<double>> found = part_of(found_, at, part);
+    if (!found) return;
+    const double difference = worst_difference(found->data(), part.data(), part.size());
     const double at_least = std::min(0.5, difference / (2 * largest_));
     const double rounding = std::max(verdict_.tolerance.relative, verdict_.allowed / largest_);
     if (largest_ > 0 && at_least >= kFar && at_least >= kBeyondBest * rounding) throw FarAway{at_least};

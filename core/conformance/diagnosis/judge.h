@@ -31,6 +31,8 @@ struct OpenHypothesis {
 /// max |a - b|; infinity for another shape, and where either is not a number unless both are: a hypothesis may predict
 /// NaN.
 double largest_difference(const Tensor<double>& a, const Tensor<double>& b);
+/// What Replay::show calls part `at` of a stage; nothing where one like this does not fit into it.
+std::optional<Matrix<double>> part_of(const Tensor<double>& stage, Index at, const Matrix<double>& like);
 /// Largest |value|.
 double largest_size(const Tensor<double>& values);
 /// A gradient that is 0 everywhere: nothing was ever written there, and whatever multiplies by 0 would explain it.
@@ -81,7 +83,7 @@ private:
     std::optional<Tensor<double>> predict(int mistake, const Variant& variant) const;
     /// True if this way changes a stage, made of what is reported, by more than `times` what rounding explains.
     bool changes_in(const std::string& scope, const std::string& stem, const Variant& variant, double times) const;
-    void stop_if_far(Index at, const Matrix<double>& head) const;
+    void stop_if_far(Index at, const Matrix<double>& part) const;
 
     const Evidence& evidence_;
     const Comparison& comparison_;

@@ -153,6 +153,18 @@ std::optional<std::string> scaled_already(const Evidence& evidence, const StageV
     return values ? std::optional(*values + scale) : std::nullopt;
 }
 
+namespace {
+
+/// What a port that computes in float32 is told of a stage that it saves in double.
+std::string held_to_double(const Evidence& evidence, const std::string& name) {
+    const auto stored = evidence.stored.find(name);
+    const std::string dtype = stored != evidence.stored.end() ? stored->second : evidence.candidate.at(name)->dtype();
+    return dtype == "F64" ? "; it is saved as F64, so it is held to double: if you compute in float32, save it as F32"
+                          : "";
+}
+
+}  // namespace
+
 std::string describe_difference(const Evidence& evidence, const StageVerdict& verdict) {
     if (verdict.worst < 0) {
         const auto layout = other_layout(evidence, verdict);
@@ -167,7 +179,7 @@ std::string describe_difference(const Evidence& evidence, const StageVerdict& ve
     const auto segment = static_cast<std::size_t>(segment_of(verdict.name));
     const ModelInput* input = segment < evidence.segments.size() ? &evidence.segments[segment] : nullptr;
     if (!common_factor(compared) && in_single_precision(evidence, compared, verdict))
-        return "off by no more than rounding to float32 explains";
+        return "off by no more than rounding to float32 explains" + held_to_double(evidence, verdict.name);
     if (const auto values = pattern_of_values(compared))
         return *values + scale_taken(evidence, verdict.name, compared) + in_bits(verdict.name, compared) +
                span_left_out(evidence, verdict.name, compared);

@@ -110,6 +110,31 @@ TraceView with_values(const TraceView& trace, const std::string& stage, const Te
             }};
 }
 
+namespace {
+
+/// 1 where a score is hidden, in the order of the values of probs [B,H,Tq,Tk]: by the mask of the input, and without
+/// one where the reference has a probability of 0.
+std::vector<char> hidden_pairs(const Evidence& evidence, const std::string& scope, const Tensor<double>& probs) {
+    std::vector<char> hidden(static_cast<std::size_t>(probs.size()));
+    for (Index n = 0; n < probs.size(); ++n) hidden[static_cast<std::size_t>(n)] = probs[n] == 0;
+    if (probs.rank() != 4) return hidden;
+    const Replay here(evidence, scope);
+    const Index heads = probs.extent(1), queries = probs.extent(2), keys = probs.extent(3);
+    try {
+        for (Index b = 0; b < probs.extent(0); ++b) {
+            const Mask visible = here.mask(b);
+            if (visible.rows() != queries || visible.cols() != keys) continue;
+            for (Index n = 0; n < heads * queries * keys; ++n)
+                hidden[static_cast<std::size_t>(b * heads * queries * keys + n)] =
+                    visible(n / keys % queries, n % keys) == 0;
+        }
+    } catch (const NotEnough&) {  // no inputs
+    }
+    return hidden;
+}
+
+}  // namespace
+
 std::optional<std::string> saved_after_mask(const Evidence& evidence, const StageVerdict& verdict,
                                             const Tensor<double>& right) {
     constexpr double kFarBelow = 1000;  // no score is so far from another one
@@ -120,12 +145,13 @@ std::optional<std::string> saved_after_mask(const Evidence& evidence, const Stag
                          probs = widened(*evidence.reference.at(probs_name));
     if (found.shape() != right.shape() || probs.shape() != right.shape()) return std::nullopt;
     const double allowed = allowed_of(verdict, right);
+    const std::vector<char> is_hidden = hidden_pairs(evidence, scope, probs);
     Index hidden = 0;
     double first = 0, lower = 0;  // what the first hidden pair holds, and how far below the right score that is
     bool alike = true;
     for (Index n = 0; n < found.size(); ++n) {
         if (std::abs(found[n] - right[n]) <= allowed) continue;
-        if (!(found[n] <= right[n] - kFarBelow) || probs[n] != 0) return std::nullopt;
+        if (!(found[n] <= right[n] - kFarBelow) || !is_hidden[static_cast<std::size_t>(n)]) return std::nullopt;
         if (hidden++ == 0) {
             first = found[n];
             lower = right[n] - found[n];

@@ -195,13 +195,15 @@ std::vector<Formula> deberta_model_formulas() {
         {"/mlm.transform", {"/head_input"}, transform},
         {"/mlm.logits",
          {"/mlm.transform"},
-         [](const Replay& at) { return word_scores(at, at("/mlm.transform"), head_parts(at).bias); }},
+         [](const Replay& at) { return word_scores(at, "/mlm.logits", at("/mlm.transform"), head_parts(at).bias); }},
         {"/mlm.transform_at_positions",
          {"/mlm.transform"},
          [](const Replay& at) { return at_positions(at, at("/mlm.transform")); }},
         {"/mlm.logits_at_positions",
          {"/mlm.transform_at_positions"},
-         [](const Replay& at) { return word_scores(at, at("/mlm.transform_at_positions"), head_parts(at).bias); }},
+         [](const Replay& at) {
+             return word_scores(at, "/mlm.logits_at_positions", at("/mlm.transform_at_positions"), head_parts(at).bias);
+         }},
         {"/mlm.loss", {"/mlm.logits"}, [](const Replay& at) { return losses(at, at("/mlm.logits"), false); }},
     };
 }
@@ -304,12 +306,10 @@ HeadParts head_parts(const Replay& at) {
             weights.config().hidden_act, weights.config().layer_norm_eps};
 }
 
-Tensor<double> word_scores(const Replay& at, const Tensor<double>& x, const RowVector<double>& bias) {
+Tensor<double> word_scores(const Replay& at, const std::string& stem, const Tensor<double>& x,
+                           const RowVector<double>& bias) {
     const Index words = is_roformer(at) ? at.roformer().vocab_size : at.deberta().config().vocab_size;
-    const auto table = [&, name = output_of(at).table](Index first, Index count) {
-        return at.model().weights.block(name, first, count);
-    };
-    return shaped(x, word_logits<double>(x.rows(), table, words, bias));
+    return logits_of(at, stem, x, x.rows(), {output_of(at).table, words, bias});
 }
 
 Tensor<double> at_positions(const Replay& at, const Tensor<double>& values) {

@@ -42,8 +42,9 @@ struct HeadParts {
 HeadParts head_parts(const Replay& at);
 /// The table and the bias that make its logits, by their names in the checkpoint.
 OutputLayer output_of(const Replay& at);
-/// Logits of x [..,E] against that whole table; bias [V] or empty.
-Tensor<double> word_scores(const Replay& at, const Tensor<double>& x, const RowVector<double>& bias);
+/// Logits of x [..,E] against that whole table; bias [V] or empty; `stem` as in logits_of.
+Tensor<double> word_scores(const Replay& at, const std::string& stem, const Tensor<double>& x,
+                           const RowVector<double>& bias);
 /// Rows of values [B,T,..] that the input asks for -> [N,..].
 Tensor<double> at_positions(const Replay& at, const Tensor<double>& values);
 /// -log softmax of the logits [B,T,V] at the labels of these tokens, sample by sample -> [N].

@@ -1,7 +1,9 @@
 #include "core/conformance/formulas/formulas.h"
 
+#include <algorithm>
+
 #include "core/attention/softmax.h"
-#include "core/models/layers.h"
+#include "core/models/word_logits.h"
 #include "core/products.h"
 
 namespace locus::conformance {
@@ -30,9 +32,23 @@ Tensor<double> rows_of_tokens(const Replay& at, const std::string& table) {
     return as_tensor<double>({input.batch(), input.length(), rows.cols()}, rows);
 }
 
-Tensor<double> logits_of(const Tensor<double>& like, const Matrix<double>& x, const Matrix<double>& table,
-                         const RowVector<double>& bias) {
-    return shaped(like, dense<double>(x, {table, bias}));
+Tensor<double> logits_of(const Replay& at, const std::string& stem, const Tensor<double>& like, const Matrix<double>& x,
+                         const WordTable& table) {
+    constexpr Index kFirst = 256;  // words of the first block, which is enough to rule out nearly every hypothesis
+    if (table.bias.size() > 0) check_shape("logits", "bias", table.bias, 1, table.words);
+    Matrix<double> logits(x.rows(), table.words);
+    for (Index first = 0, count = kFirst; first < table.words; first += count, count = kWordsAtOnce) {
+        count = std::min(count, table.words - first);
+        const auto rows = [&](Index from, Index wanted) {
+            return at.model().weights.block(table.name, first + from, wanted);
+        };
+        const RowVector<double> bias =
+            table.bias.size() > 0 ? RowVector<double>(table.bias.segment(first, count)) : RowVector<double>();
+        const Matrix<double> part = word_logits<double>(x, rows, count, bias);
+        at.show(stem, first, part);
+        logits.middleCols(first, count) = part;
+    }
+    return shaped(like, logits);
 }
 
 const std::vector<Formula>& formulas_of(Family family) {

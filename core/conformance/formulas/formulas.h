@@ -40,9 +40,16 @@ std::vector<Formula> block_formulas(const BlockWeights& weights);
 
 /// Rows of a table, one per token of the input -> [B,T,E].
 Tensor<double> rows_of_tokens(const Replay& at, const std::string& table);
-/// x E_word^T + bias for rows x [.., D] in the shape of `like` but for its last axis; bias [V] or empty.
-Tensor<double> logits_of(const Tensor<double>& like, const Matrix<double>& x, const Matrix<double>& table,
-                         const RowVector<double>& bias);
+/// The matrix of a checkpoint that makes logits.
+struct WordTable {
+    std::string name;
+    Index words = 0;         // V
+    RowVector<double> bias;  // [V], or empty
+};
+/// x table^T + bias for rows x [R,E] in the shape of `like` but for its last axis -> [..,V].  `stem`: the stage that is
+/// made of nothing but this, whose columns are shown block by block (Replay::show); "" for none.
+Tensor<double> logits_of(const Replay& at, const std::string& stem, const Tensor<double>& like, const Matrix<double>& x,
+                         const WordTable& table);
 
 /// probs from scores and the mask of the input; hidden keys exactly 0, rows without any key as the reference has them.
 Tensor<double> masked_probabilities(const Replay& at, const std::string& scores = "scores");

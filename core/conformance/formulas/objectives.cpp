@@ -140,7 +140,7 @@ Tensor<double> sift_answers(const Replay& at, const Tensor<double>& x, bool behi
     for (Index n = 0; n < rows.rows(); ++n) rows.row(n) = hidden.rows().row(targets[static_cast<std::size_t>(n)]);
     const HeadParts head = head_parts(at);
     rows = layer_norm<double>(activate<double>(dense<double>(rows, head.dense), head.activation), head.norm, head.eps);
-    return word_scores(at, as_tensor<double>({rows.rows(), rows.cols()}, rows), head.bias);
+    return word_scores(at, "", as_tensor<double>({rows.rows(), rows.cols()}, rows), head.bias);
 }
 
 std::vector<Formula> sift_answer_formulas(bool behind_norm) {

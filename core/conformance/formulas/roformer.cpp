@@ -95,11 +95,8 @@ Tensor<double> transform_of(const Replay& at) {
 }
 
 Tensor<double> mlm_logits(const Replay& at) {
-    const Index words = at.roformer().vocab_size;
-    const Tensor<double>& transform = at("/mlm.transform");
-    const OutputLayer output = output_of(at);
-    return logits_of(transform, transform.rows(), weights(at).block(output.table, 0, words),
-                     weights(at).vector(output.bias, words));
+    const RowVector<double> bias = weights(at).vector(output_of(at).bias, at.roformer().vocab_size);
+    return word_scores(at, "/mlm.logits", at("/mlm.transform"), bias);
 }
 
 Formula projection(const char* stem, const char* part) {

@@ -405,7 +405,7 @@ LanguageHead language_head(const Replay& at) {
 
 Tensor<double> language_logits(const Replay& at, const LanguageHead& head, const std::string& table,
                                const RowVector<double>& bias) {
-    return logits_of(head.top, head.rows, at.model().weights.block(table, 0, head.words), bias);
+    return logits_of(at, "/lm.logits", head.top, head.rows, {table, head.words, bias});
 }
 
 Tensor<double> right_language_logits(const Replay& at) {

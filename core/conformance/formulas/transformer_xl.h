@@ -86,7 +86,7 @@ AdaptiveHead adaptive_head(const Replay& at, const TransformerXlConfig& config, 
 AdaptiveHead adaptive_head_without_biases(const Replay& at);
 /// The order that the reference's own clusters or logits follow; without them that of the evidence's dialect.
 Dialect order_of_clusters(const Replay& at);
-/// rows table^T + bias -> [B,P,V]; bias may be empty.
+/// rows table^T + bias -> [B,P,V], the stage lm.logits as it is; bias may be empty.
 Tensor<double> language_logits(const Replay& at, const LanguageHead& head, const std::string& table,
                                const RowVector<double>& bias);
 Tensor<double> right_language_logits(const Replay& at);

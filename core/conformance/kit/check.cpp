@@ -53,16 +53,24 @@ KitCase with_stages_of(KitCase one, const TraceView& reference) {
     return one;
 }
 
-/// A case that fails: what is known of it, and its stages with those that the reference lacks, which are compared too.
-struct Failing {
+/// A case that fails, or holds more than it was asked for: what is known of it, and its stages with those that the
+/// reference lacks, which are compared too.
+struct Known {
     Background background;
     KitCase one;
     Evidence evidence;  // its reference is the background's: not to be moved
 };
 
-std::unique_ptr<Failing> failing(CaseReport& report, const Kit& kit, const KitCase& one, const Trace& reference,
-                                 const Dump& dump, Dialect dialect, const CancelToken& stop) {
-    auto found = std::make_unique<Failing>(Failing{background_of(kit, one, reference, dialect), one, {}});
+/// Stages of the dump that nothing was compared with; inputs of the case are none.
+std::vector<std::string> not_compared(const Comparison& comparison, const Trace& inputs) {
+    std::vector<std::string> names = comparison.unexpected;
+    std::erase_if(names, [&](const std::string& name) { return inputs.find(name) != nullptr; });
+    return names;
+}
+
+std::unique_ptr<Known> what_is_known(CaseReport& report, const Kit& kit, const KitCase& one, const Trace& reference,
+                                     const Dump& dump, Dialect dialect, const CancelToken& stop) {
+    auto found = std::make_unique<Known>(Known{background_of(kit, one, reference, dialect), one, {}});
     Evidence& evidence = found->evidence;
     evidence = {reference, dump.trace, found->background.model, found->background.segments};
     evidence.dialect = dialect;
@@ -77,14 +85,15 @@ std::unique_ptr<Failing> failing(CaseReport& report, const Kit& kit, const KitCa
         found->one = with_stages_of(one, *filled);
         report.filled = filled->names().size() - reference.names().size();
         report.comparison = compare(*filled, dump.trace, std::nullopt, evidence.stored, {}, one.accuracy);
+        report.comparison.unexpected = not_compared(report.comparison, inputs_of(one));
     }
     evidence.reference = found->background.reference;
     return found;
 }
 
-void explain(CaseReport& report, const Failing& failing, const StageVerdict& verdict) {
-    const Evidence& evidence = failing.evidence;
-    report.all = diagnose_all(evidence, report.comparison, verdict, failing.one.depends);
+void explain(CaseReport& report, const Known& known, const StageVerdict& verdict) {
+    const Evidence& evidence = known.evidence;
+    report.all = diagnose_all(evidence, report.comparison, verdict, known.one.depends);
     report.diagnosis = report.all->stages.front().diagnosis;
     const auto expected = evidence.reference.at(verdict.name);
     ShownStage shown;
@@ -157,12 +166,18 @@ CaseReport check_case(const Kit& kit, const KitCase& recorded, const Dump& dump,
     report.rounded_to = narrower_dtype(dump.trace, dump.stored);
     report.comparison = compare(reference, dump.trace, std::nullopt,
                                 stored_as(dump.trace, report.rounded_to, dump.stored), {}, one.accuracy);
+    report.comparison.unexpected = not_compared(report.comparison, inputs_of(one));
     report.verdict = Verdict::pass;
+    const bool as_asked = report.comparison.pass();
+    if (as_asked && report.comparison.unexpected.empty()) return report;
+    const Comparison asked = report.comparison;
+    const auto known = what_is_known(report, kit, one, reference, dump, dialect, options.stop);
     if (report.comparison.pass()) return report;
 
     report.verdict = Verdict::waived;
     std::string shown;
-    for (const std::string& name : first_wrong(one, report.comparison)) {
+    // What the case did not ask for is judged only where all else is right: no waiver speaks of it.
+    for (const std::string& name : as_asked ? first_wrong(known->one, report.comparison) : first_wrong(one, asked)) {
         const Waiver* waiver = waiver_for(options, one.id, name);
         if (waiver && report.waiver.empty()) report.waiver = waiver->reason;
         if (!waiver && report.verdict == Verdict::waived) shown.clear();
@@ -171,7 +186,6 @@ CaseReport check_case(const Kit& kit, const KitCase& recorded, const Dump& dump,
     }
     if (report.verdict == Verdict::fail) report.waiver.clear();
     LOCUS_CHECK(!shown.empty(), "kit: case " + one.id + " fails in a circle of stages");
-    const auto known = failing(report, kit, one, reference, dump, dialect, options.stop);
     if (report.filled > 0)  // a stage before it may show now
         for (const std::string& name : first_wrong(known->one, report.comparison)) {
             if (waiver_for(options, one.id, name)) continue;
@@ -324,17 +338,25 @@ std::vector<std::size_t> axes_exchanged(const Stage& expected, const Stage& foun
 }
 
 void inspect_dump(const Dump& dump, const KitCase& one, const Trace& reference, const Trace& inputs) {
+    const auto short_name = [](const std::string& name) {
+        return "\"" + printable(name.substr(0, 80)) + (name.size() > 80 ? "...\"" : "\"");
+    };
+    std::vector<std::string> unknown;
     for (const Stage& stage : dump.trace.stages()) {
-        if (const Stage* expected = reference.find(stage.name)) {
+        if (const Stage* expected = reference.find(stage.name))
             inspect_axes(*expected, stage);
-        } else if (!inputs.find(stage.name) &&
-                   (!describe_stage(stage.name) || is_strange_gradient(stage.name, reference))) {
-            const bool is_long = stage.name.size() > 80;
-            throw Error(Fault::unsupported, "stage \"" + printable(stage.name.substr(0, 80)) + (is_long ? "..." : "") +
-                                                "\" is unknown; the nearest name of case " + one.id + " is " +
-                                                nearest(stage.name, reference.names()));
-        }
+        else if (!inputs.find(stage.name) &&
+                 (!describe_stage(stage.name) || is_strange_gradient(stage.name, reference)))
+            unknown.push_back(stage.name);
     }
+    if (unknown.empty()) return;
+    constexpr std::size_t kMost = 4;
+    std::string others;
+    for (std::size_t n = 1; n < std::min(kMost, unknown.size()); ++n)
+        others += (n == 1 ? "; unknown too: " : ", ") + short_name(unknown[n]);
+    if (unknown.size() > kMost) others += ", ... (" + std::to_string(unknown.size()) + " in all)";
+    throw Error(Fault::unsupported, "stage " + short_name(unknown.front()) + " is unknown; the nearest name of case " +
+                                        one.id + " is " + nearest(unknown.front(), reference.names()) + others);
 }
 
 // Waivers.

@@ -51,8 +51,9 @@ CaseReport check_case(const Kit& kit, const KitCase& one, const Dump& dump, cons
 
 // What is wrong with a dump before any value is judged: unknown names, axes in another order.
 
-/// Throws Error(unsupported) naming the first stage that has no known name, with the nearest known one, or whose axes
-/// stand in another order than the reference's: another order of the same values, or the sizes written in ggml's order.
+/// Throws Error(unsupported) naming the stages that have no known name, the first one with the nearest known one, or
+/// the first whose axes stand in another order than the reference's: another order of the same values, or the sizes
+/// written in ggml's order.
 void inspect_dump(const Dump& dump, const KitCase& one, const Trace& reference, const Trace& inputs);
 
 /// The order of `found`'s axes as places in `expected`, if that is what tells them apart; of several that the sizes

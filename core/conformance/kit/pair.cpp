@@ -98,11 +98,12 @@ CaseReport judge_pair(const TracePair& pair, const std::function<void(const Case
     one.rounded_to = narrower_dtype(pair.candidate, pair.stored);
     const auto stored = stored_as(pair.candidate, one.rounded_to, pair.stored);
     one.comparison = compare(pair.reference, pair.candidate, pair.fixed, stored, pair.compared, pair.accuracy);
-    one.verdict = one.comparison.pass() ? Verdict::pass : Verdict::fail;
-    if (one.verdict == Verdict::pass) {
+    const auto pass = [&] {
+        one.verdict = Verdict::pass;
         if (tell) tell(one);
         return one;
-    }
+    };
+    if (one.comparison.pass() && one.comparison.unexpected.empty()) return pass();
     Evidence evidence{pair.reference, pair.candidate, pair.model, pair.segments};
     evidence.stored = stored;
     evidence.stop = pair.stop;
@@ -113,6 +114,8 @@ CaseReport judge_pair(const TracePair& pair, const std::function<void(const Case
         one.filled = filled->names().size() - pair.reference.names().size();
         one.comparison = compare(*filled, pair.candidate, pair.fixed, stored, {}, pair.accuracy);
     }
+    if (one.comparison.pass()) return pass();
+    one.verdict = Verdict::fail;
     if (const std::optional<TraceView> whole = reference_there_and_back(evidence)) evidence.reference = *whole;
     evidence.dialect = dialect_shown(evidence, one.comparison);
     const KitCase stages = case_of(evidence.reference);
@@ -122,11 +125,7 @@ CaseReport judge_pair(const TracePair& pair, const std::function<void(const Case
         one.accuracy = kSinglePrecision;
         one.accuracy_said = said;
         one.comparison = compare(evidence.reference, pair.candidate, {}, stored, {}, one.accuracy);
-        if (one.comparison.pass()) {
-            one.verdict = Verdict::pass;
-            if (tell) tell(one);
-            return one;
-        }
+        if (one.comparison.pass()) return pass();
         first = &first_of(stages, one.comparison);
     }
     const auto expected = evidence.reference.at(first->name);

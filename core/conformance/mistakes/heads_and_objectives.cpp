@@ -101,7 +101,7 @@ Tensor<double> clusters_without_bias(const Replay& at) {
 }
 
 Formula without_bias(const char* stem, const char* from) {
-    return {stem, {from}, [from](const Replay& at) { return word_scores(at, at(from), {}); }};
+    return {stem, {from}, [=](const Replay& at) { return word_scores(at, stem, at(from), {}); }};
 }
 
 // An output matrix of its own, untied, is mistake 112.
@@ -328,8 +328,7 @@ constexpr const char* kOtherTables[] = {"cls.predictions.decoder.weight", "lm_pr
 Tensor<double> logits_of(const Replay& at, const std::string& table) {
     const Tensor<double>& x = at("/mlm.transform");
     const RowVector<double> bias = head_parts(at).bias;
-    const auto rows = [&](Index first, Index count) { return at.model().weights.block(table, first, count); };
-    return shaped(x, word_logits<double>(x.rows(), rows, bias.size(), bias));
+    return logits_of(at, "/mlm.logits", x, x.rows(), {table, bias.size(), bias});
 }
 
 Tensor<double> logits_of_another_table(const Replay& at) {

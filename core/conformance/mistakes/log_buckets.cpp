@@ -44,16 +44,18 @@ Mistake mistake() {
 namespace log_of_m {  // mistake 17
 
 /// The right bucket of a model whose M is another one.
-Variant with_m(std::string how, Index (*other)(const RelativeRule&)) {
-    return {std::move(how), {log_index_by([other](const RelativeRule& rule, Index offset) {
-                RelativeRule wrong = rule;
-                wrong.max_position = other(rule);
-                if (wrong.max_position == rule.max_position || wrong.max_position < rule.middle() + 2)
-                    throw NotEnough{"another M"};
-                return log_row(wrong, offset, [&](double distance, double middle) {
-                    return std::ceil(log_steps(distance, middle, static_cast<double>(wrong.max_position - 1)));
-                });
-            })}};
+Variant with_m(std::string how, Index (*other)(const Replay&, const RelativeRule&)) {
+    return {std::move(how), {{"/relative.index", {}, [other](const Replay& at) {
+                                  RelativeRule rule = log_rule(at);
+                                  const Index m = other(at, rule);
+                                  if (m == rule.max_position || m < rule.middle() + 2) throw NotEnough{"another M"};
+                                  rule.max_position = m;
+                                  return rule.matrix([&](Index offset) {
+                                      return log_row(rule, offset, [&](double distance, double middle) {
+                                          return std::ceil(log_steps(distance, middle, static_cast<double>(m - 1)));
+                                      });
+                                  });
+                              }}}};
 }
 
 Mistake mistake() {
@@ -70,9 +72,14 @@ Mistake mistake() {
                                   return std::ceil(log_steps(distance, middle, static_cast<double>(rule.max_position)));
                               });
                           })}},
-                         with_m("M is 512", [](const RelativeRule&) { return Index{512}; }),
-                         with_m("M is 128", [](const RelativeRule&) { return Index{128}; }),
-                         with_m("M is the number of rows, 2b", [](const RelativeRule& rule) { return rule.rows(); })}};
+                         with_m("M is 512", [](const Replay&, const RelativeRule&) { return Index{512}; }),
+                         with_m("M is 128", [](const Replay&, const RelativeRule&) { return Index{128}; }),
+                         with_m("M is the number of rows, 2b",
+                                [](const Replay&, const RelativeRule& rule) { return rule.rows(); }),
+                         with_m("M is max_position_embeddings, although max_relative_positions says another one",
+                                [](const Replay& at, const RelativeRule&) {
+                                    return at.deberta().config().max_position_embeddings;
+                                })}};
 }
 
 }  // namespace log_of_m

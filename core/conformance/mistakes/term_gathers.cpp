@@ -62,6 +62,12 @@ Mistake mistake() {
 
 namespace c2p_key_minus_query {  // mistake 4
 
+/// The index that c2p alone reads; where it is all that is known, the same numbers are mistake 5.
+Tensor<double> index_of_c2p(const Replay& at) {
+    if (!at.has_model() && !at.expected("/layer.0.c2p")) throw NotEnough{"c2p"};
+    return mirrored_index(at);
+}
+
 Mistake mistake() {
     return {.number = 4,
             .name = "c2p counts the offset as key minus query, j - i",
@@ -72,7 +78,7 @@ Mistake mistake() {
             .families = {Family::deberta},
             .stems = {"c2p", "/relative.index"},
             .variants = {{"p2c has an index of its own, the right one",
-                          {{"/relative.index", {}, mirrored_index},
+                          {{"/relative.index", {}, index_of_c2p},
                            p2c_by([](const Replay& at) { return at.right("/relative.index"); })}},
                          {"the index is right, c2p reads its transpose", {c2p_by(mirrored_index)}}}};
 }

@@ -6,6 +6,7 @@
 
 #include "core/conformance/diagnosis/patterns.h"
 #include "core/conformance/report/report.h"
+#include "core/io/input_file.h"
 #include "core/text/text_table.h"
 
 namespace locus::conformance {
@@ -338,8 +339,10 @@ std::string first_wrong_text(const CaseReport& report) {
         const Distance distance = distance_of(*report.first, first->allowed);
         text += "  " + place(*report.first, first->worst_index) + " is off by " + format_number(first->max_difference) +
                 ", rounding allows " + format_number(first->allowed);
-        if (std::isfinite(distance.cosine)) text += "; cosine " + format_number(distance.cosine);
-        if (std::isfinite(first->max_difference) && distance.largest_ulp <= kMostSteps)
+        // Of whole numbers, as rows of a table are, neither says anything.
+        const bool is_measured = first->allowed > 0;
+        if (is_measured && std::isfinite(distance.cosine)) text += "; cosine " + format_number(distance.cosine);
+        if (is_measured && std::isfinite(first->max_difference) && distance.largest_ulp <= kMostSteps)
             text += ", up to " + format_number(distance.largest_ulp) + " steps of float32";
         text += "\n";
         if (distance.on_diagonal == 0 && distance.outside_diagonal > 0) text += "  the diagonal is right everywhere\n";
@@ -389,6 +392,20 @@ static std::string loose_stages(const Report& report) {
     return loose_text(loose, stages);
 }
 
+/// What a port reports beyond its cases, and nobody could compute.
+static std::string not_compared(const Report& report) {
+    std::string text;
+    for (const CaseReport& one : report.cases) {
+        const std::vector<std::string>& names = one.comparison.unexpected;
+        if (names.empty()) continue;
+        text +=
+            one.id + ": " + std::to_string(names.size()) +
+            (names.size() == 1 ? " stage that the case does not have is" : " stages that the case does not have are") +
+            " not compared: " + printable(names.front()) + (names.size() > 1 ? ", ..." : "") + "\n";
+    }
+    return text;
+}
+
 namespace {
 
 /// Why a dump could not be read, without the name of its case: what a program that crashes says of every one.
@@ -417,7 +434,7 @@ std::string report_text(const Report& report, bool colour) {
         text += "locus kit " + report.kit + " (" + report.kit_hash.substr(0, 8) + ")  dumps " + report.candidate +
                 (report.dialect.empty() ? "" : "  dialect " + report.dialect) +
                 (report.dtype.empty() ? "" : "  " + report.dtype) + "\n" + levels(report, colour) +
-                loose_stages(report);
+                loose_stages(report) + not_compared(report);
     std::map<std::string, std::vector<std::string>> refused;  // ids by reason
     for (const CaseReport& one : report.cases)
         if (one.verdict == Verdict::fail && !one.refusal.empty()) refused[reason_of(one)].push_back(one.id);

@@ -13,18 +13,17 @@ namespace {
 Index log_bucket(Index x, const DebertaConfig& config, const ToyOptions& options) {
     const Injection& injected = options.injected;
     const Index buckets = config.position_buckets, most = config.max_relative_positions, mid = buckets / 2;
-    if (!options.hugging_face) {
-        const Index far = injected.is(17, 1) ? 511 : injected.is(17, 2) ? 2 * buckets - 1 : most - 1;
-        x = std::clamp(x, -far, far);
-    }
+    const Index longest = injected.is(17, 1)   ? 512
+                          : injected.is(17, 2) ? 2 * buckets
+                          : injected.is(17, 3) ? config.max_position_embeddings
+                                               : most;
+    if (!options.hugging_face) x = std::clamp(x, 1 - longest, longest - 1);
     const Index size = std::abs(x);
     if (size <= mid) return x;
     if (x < 0 && injected.is(19, 0)) return -std::numeric_limits<Index>::max() / 2;  // log of a negative number, cast
     const double ratio =
         injected.is(20) ? static_cast<double>(size / mid) : static_cast<double>(size) / static_cast<double>(mid);
-    double end = static_cast<double>(injected.is(17, 0) ? most : most - 1);
-    if (injected.is(17, 1)) end = 511;
-    if (injected.is(17, 2)) end = static_cast<double>(2 * buckets - 1);
+    const auto end = static_cast<double>(injected.is(17, 0) ? most : longest - 1);
     const double last = end / static_cast<double>(mid);
     double step = std::log(ratio) / std::log(last) * static_cast<double>(mid - 1);
     if (injected.is(21) && size == most - 1) step += 1e-6;

@@ -27,6 +27,32 @@ std::string refused(const char* name, const std::vector<ModelInput>& segments) {
     return sentence;
 }
 
+/// The tensors of a checkpoint and the name of one more.
+class WithOneMore : public WeightSource {
+public:
+    WithOneMore(std::shared_ptr<const WeightSource> all, std::string more)
+        : all_(std::move(all)), more_(std::move(more)) {}
+    std::optional<Shape> shape(const std::string& name) const override {
+        return name == more_ ? std::optional(Shape{2, 2}) : all_->shape(name);
+    }
+    std::vector<std::string> names() const override {
+        std::vector<std::string> names = all_->names();
+        names.push_back(more_);
+        return names;
+    }
+    std::string location() const override { return all_->location(); }
+    Matrix<float> rows_f32(const std::string& name, Index first, Index rows) const override {
+        return all_->rows_f32(name, first, rows);
+    }
+    Matrix<double> rows_f64(const std::string& name, Index first, Index rows) const override {
+        return all_->rows_f64(name, first, rows);
+    }
+
+private:
+    std::shared_ptr<const WeightSource> all_;
+    std::string more_;
+};
+
 /// The tensors of a checkpoint but one.
 class Without : public WeightSource {
 public:
@@ -122,6 +148,24 @@ TEST_CASE("families: what the file holds and the model does not compute is said"
         REQUIRE(warnings.size() == 1);
         CHECK(says(warnings[0], ", but config.json counts 1 layer: what lies beyond is not computed"));
     }
+    const std::map<std::string, std::string> adapters = {
+        {"hf_deberta_v2_short", "encoder.layer.1.attention.self.query_proj.lora_A.default.weight"},
+        {"hf_roformer", "encoder.layer.0.adapter.down.weight"},
+        {"hf_xlnet_bi", "layer.0.rel_attn.lora_B.weight"}};
+    for (const auto& [name, adapter] : adapters) {
+        const Checkpoint checkpoint = open_checkpoint(kOracle / name / "model");
+        const auto model = open_model<float>(checkpoint.config_json, "config.json",
+                                             std::make_shared<WithOneMore>(checkpoint.weights, adapter));
+        REQUIRE(model->warnings().size() == 1);
+        CHECK(says(model->warnings()[0], "holds 1 tensor inside its layers that no part of this model reads, such as " +
+                                             adapter + ": what they change is not computed"));
+    }
+    const Checkpoint relative = open_checkpoint(kOracle / "hf_deberta_v2_short" / "model");
+    json absolute = json::parse(relative.config_json);
+    absolute["relative_attention"] = false;
+    const auto said = open_model<float>(absolute.dump(), "config.json", relative.weights)->warnings();
+    REQUIRE(said.size() == 1);
+    CHECK(says(said[0], "holds encoder.rel_embeddings.weight, but relative_attention is not true"));
     const Checkpoint typed = open_checkpoint(kOracle / "hf_deberta_v2_inputs" / "model");
     json untyped = json::parse(typed.config_json);
     untyped["type_vocab_size"] = 0;
