@@ -1,7 +1,8 @@
 // Lesson 01: Counting words
 //
 // Question: How much of a text is left when a machine only counts its words?
-// Before: none. Minutes: 10. Page: none.
+// Before: none. Minutes: 10. Page: text.
+// Show: text_page.stop_words=yes&text_page.pair=4,5&text_page.weight=5,13
 #include <algorithm>
 #include <cmath>
 #include <limits>

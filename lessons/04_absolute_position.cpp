@@ -1,8 +1,8 @@
 // Lesson 04: Absolute position
 //
 // Question: How can a word carry its position in the same numbers without losing itself?
-// Before: 03. Minutes: 12. Page: positions.
-// Show: positions.kind=clamp&positions.cell=20,3&positions.locked=yes
+// Before: 03. Minutes: 12. Page: decoder.
+// Show: decoder.at_input=yes
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -70,9 +70,9 @@ int main(int argc, char** argv) {
         const Matrix<double> p_a = learned_rows<double>(table, 7),
                              p_b = learned_rows<double>(table, {0, 1, 2, 3, 4, 5, 6});
         lesson.say(
-            "The plainest cure for lesson 3: a table P with a row for each position, added to the word there, x = "
-            "word + p. Two sentences of qcqced123's review of DeBERTa; rows are d = 512 wide, two numbers of each are "
-            "shown:");
+            "The plainest cure for lesson 3: a table P with a row for each position, added to the word there, x = word "
+            "+ p. (DeBERTa has such a table, too, I, but adds it near the end: lesson 13.) Two sentences of "
+            "qcqced123's review of DeBERTa; rows are d = 512 wide, two numbers of each are shown:");
         Matrix<double> x_a(7, d), x_b(7, d);
         std::vector<std::vector<std::string>> rows{{"position", "A", "B", "row of P", "x in A", "x in B"}};
         for (Index n = 0; n < 7; ++n) {

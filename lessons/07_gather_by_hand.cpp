@@ -55,9 +55,10 @@ int main(int argc, char** argv) {
     return lesson.run(argc, argv, [&] {
         const Matrix<double> table = products_of_the_review(), printed = printed_by_the_review();
         lesson.say(
-            "Content to position asks for q_i \u00b7 k_r[\u03b4(i,j)]: what query i looks for, and how far away j is. "
-            "First multiply every query with every row of the table, then pick for each pair the product that belongs "
-            "to its distance: that is torch.gather(products, \u22121, \u03b4), where \u22121 means along each row.");
+            "The relative table gives rows of keys, k_r, and rows of queries, q_r. Content to position, c2p, asks for "
+            "q_i \u00b7 k_r[\u03b4(i,j)]: what query i looks for, and how far away j is. First multiply every query "
+            "with every row of the table, then pick for each pair the product that belongs to its distance: that is "
+            "torch.gather(products, \u22121, \u03b4), where \u22121 means along each row.");
         lesson.show_signed("every query against every row (example of qcqced123, DeBERTa; rounded here):", table,
                            "%5.1f");
 
@@ -78,16 +79,24 @@ int main(int argc, char** argv) {
         const Matrix<double> identity = Matrix<double>::Identity(7, 7), k_r = table.transpose();
         const Matrix<double> c2p = content_to_position<double>(identity, k_r, buckets);
         lesson.prove("content_to_position against the gather", (c2p - printed).cwiseAbs().maxCoeff(), 0);
+        lesson.say(
+            "Position to content, p2c, is the other way round, k_j \u00b7 q_r[\u03b4(i,j)]: what key j offers, and how "
+            "far away i is. Lesson 8 adds the two. In the test the keys are the identity, and k_r stands for q_r:");
         const Matrix<double> p2c = position_to_content<double>(identity, k_r, buckets);
         lesson.prove("p2c takes slices too: column 3 is columns 4 \u2026 10 of row 3, forwards",
                      (p2c.col(3) - table.row(3).segment(4, 7).transpose()).cwiseAbs().maxCoeff(), 0);
 
-        lesson.correct("qcqced123, DeBERTa", "p2c = gather(k \u00b7 q_r\u1d40, \u22121, \u03b4(i,j))",
-                       "p2c = gather(k \u00b7 q_r\u1d40, \u22121, \u03b4(j,i)), transposed");
+        lesson.say(
+            "The code of that review gathers p2c rightly, from q_r \u00b7 k\u1d40 (lesson 9). A comment beside it says "
+            "that k \u00b7 q_r\u1d40 with the same index matrix \u03b4 gives the same. But there row j belongs to key "
+            "j, so the pair (i,j) stands in cell (j,i): its index \u03b4(i,j) must stand there too, and that matrix is "
+            "\u03b4 transposed.");
+        lesson.correct("qcqced123, comment", "p2c = gather(k \u00b7 q_r\u1d40, \u22121, \u03b4)",
+                       "p2c = gather(k \u00b7 q_r\u1d40, \u22121, \u03b4\u1d40)\u1d40");
         // With k the identity, k . q_r^T is the same table as q . k_r^T above.
         const double differing = static_cast<double>((picked.array() != p2c.array()).count());
         lesson.prove_equal("cells of 49 where the printed gather is not p2c", differing, 42);
-        lesson.prove("gather of \u03b4(j,i), transposed, against p2c",
+        lesson.prove("the gather with \u03b4\u1d40, transposed, against p2c",
                      (gathered(table, buckets.mirrored()).transpose() - p2c).cwiseAbs().maxCoeff(), 0);
 
         lesson.ask("Which column of row 2 does the cell (2, 5) take?", static_cast<double>(buckets.row(2, 5)), 0,

@@ -2,7 +2,7 @@
 //
 // Question: "deep learning" belong together when they stand side by side. How can a score know both?
 // Before: 02, 05, 07. Minutes: 15. Page: attention.
-// Show: text=deep+learning+is+so+deep.&layer=2&head=3&cell=2,1
+// Show: text=deep+learning+is+so+deep.&layer=2&head=0&cell=2,1
 #include <cmath>
 
 #include "core/attention/disentangled.h"
@@ -85,8 +85,11 @@ int main(int argc, char** argv) {
         lesson.prove("their sum is 1 0 1 / 5 1 1 / 8 3 0; largest difference", (sum - expected).cwiseAbs().maxCoeff(),
                      0);
         const Matrix<double> probs = masked_softmax<double>(sum / score_divisor<double>(3, 2), Mask());
-        lesson.prove("P(2,0) after / \u221a6 and softmax, against 0.856145", probs(2, 0) - 0.856145, 5e-7);
+        lesson.prove("probability (2,0), after / \u221a6 and softmax, against 0.856145", probs(2, 0) - 0.856145, 5e-7);
 
+        lesson.say(
+            "The paper gets the terms from a product. H_i is the content of token i, P(i|j) its position seen from j, "
+            "and each token is the two together:");
         lesson.correct("joowan1108, DeBERTa", "A(i,j) = {H_i, P(i|j)} \u00d7 {H_i, P(j|i)}\u1d40",
                        "A(i,j) = {H_i, P(i|j)} \u00d7 {H_j, P(j|i)}\u1d40");
         const double printed = q.row(2).dot(k.row(2));  // content of i with content of i

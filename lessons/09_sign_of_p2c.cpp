@@ -2,7 +2,7 @@
 //
 // Question: The paper prints δ(j,i), the official programs compute δ(i,j). Does it matter, and who would notice?
 // Before: 08. Minutes: 10. Page: attention.
-// Show: text=deep+learning+is+so+deep.&dialect=paper&layer=2&head=3&cell=2,5
+// Show: text=deep+learning+is+so+deep.&dialect=paper&layer=0&head=1&cell=2,1
 #include "core/attention/disentangled.h"
 #include "core/io/model_request.h"
 #include "core/products.h"
@@ -93,8 +93,8 @@ int main(int argc, char** argv) {
         const Port right = port_with(P2cIndex::official_ij), wrong = port_with(P2cIndex::paper_ji);
         const auto word = right.paris;
         lesson.say(
-            "Who would notice? Not a user. In the built-in checkpoint \"the capital of france is [MASK].\" still "
-            "ends in paris, with " +
+            "Who would notice? Not a user. [MASK] hides a word, and the model guesses it. In the built-in checkpoint "
+            "\"the capital of france is [MASK].\" still ends in paris, with " +
             lesson.number("paris, paper", wrong.probability(word), "%.3f") + " instead of " +
             lesson.number("paris, code", right.probability(word), "%.3f") +
             ". Only the term itself tells. It has happened: nntrainer had \u03b4(j,i) until its pull "
@@ -119,7 +119,9 @@ int main(int argc, char** argv) {
             lesson.prove_equal("cells that differ: the row is the mirrored one, but the key stays key j",
                                cells_that_differ(paper, code.transpose()), 12);
         });
-        lesson.end({{"core/attention/disentangled.h", "P2cIndex"}, {"core/models/dialect.h", "Dialect"}},
-                   "He et al. 2021, eq. 4; qcqced123 (as the code), joowan1108 (as the paper).", "10");
+        lesson.end(
+            {{"core/attention/disentangled.h", "P2cIndex"}, {"core/models/dialect.h", "Dialect"}},
+            "He et al. 2021, eq. 4; qcqced123 (\u03b4(i,j), but for a comment: lesson 7), joowan1108 (\u03b4(j,i)).",
+            "10");
     });
 }

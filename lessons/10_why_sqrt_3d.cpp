@@ -2,7 +2,7 @@
 //
 // Question: Attention divides its scores by √d, DeBERTa by √(3d). Where does the 3 come from, and who would miss it?
 // Before: 08. Minutes: 10. Page: attention.
-// Show: text=deep+learning+is+so+deep.&layer=2&head=3&cell=2,1&attention.curve=share
+// Show: text=deep+learning+is+so+deep.&layer=3&head=2&cell=2,1&attention.curve=share
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -73,7 +73,9 @@ int main(int argc, char** argv) {
             "A score adds d products of one number of q and one of k. If all these numbers have mean 0 and standard "
             "deviation σ = 1, so has each product; a sum of d of them has variance d, so σ = √d. Variances of "
             "uncorrelated terms add up: n terms have variance n·d. That is why three matrices make a 3.\n"
-            "Seeded normal numbers, 256 words, d = 64; pos_att_type is the field of the checkpoint that names the "
+            "Models have several heads side by side in a layer: each is an attention with its own W_q, W_k and W_v, "
+            "which make d numbers, and their outputs are joined to a row of D numbers again. This is one head of "
+            "seeded normal numbers, 256 words, d = 64; pos_att_type is the field of the checkpoint that names the "
             "position terms:");
         const Drawn drawn(1);
         double worst = 0;

@@ -2,7 +2,7 @@
 //
 // Question: Content plus position, times content plus position, has four terms. Why does DeBERTa keep only three?
 // Before: 10. Minutes: 10. Page: attention.
-// Show: text=deep+learning+is+so+deep.&layer=2&head=3&cell=2,1&attention.c2c=no
+// Show: text=deep+learning+is+so+deep.&layer=2&head=5&cell=2,3&attention.c2c=no
 #include <limits>
 #include <set>
 

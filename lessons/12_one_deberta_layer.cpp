@@ -71,8 +71,9 @@ int main(int argc, char** argv) {
         lesson.say(
             "Layer 0 of the built-in tiny-v3 over [CLS] a new store opened [SEP]: batch 1, T = 6 tokens, D = 192 "
             "channels in 6 heads of d = 32, a table of 2k = 64 distances, 768 channels inside the feed-forward "
-            "network. Every token is a row x, and W is stored as PyTorch stores it, so q = x W\u1d40. Every stage has "
-            "a name, a shape and a size, rms = √(mean of the squares):");
+            "network: after attention each token alone is multiplied with a matrix, bent by GELU (a smooth max(0, x)) "
+            "and multiplied with another. Every token is a row x, and W is stored as PyTorch stores it, so q = x "
+            "W\u1d40. Every stage has a name, a shape and a size, rms = √(mean of the squares):");
         std::vector<std::vector<std::string>> rows = {{"stage", "shape", "rms", "formula"}};
         for (const Stage& stage : trace.stages())
             rows.push_back({stage.name, to_string(stage.shape()), lesson::text_of(rms(stage), "%.3f"),

@@ -69,10 +69,11 @@ int main(int argc, char** argv) {
         const std::string text = "a new [MASK] opened beside the new [MASK].";
         const ModelInput input = input_of_texts({text}, *tokenizer, Family::deberta), blind = blindfolded(input);
         lesson.say(
-            "The sentence is a new store opened beside the new mall. The nearest words do not tell the blanks apart: "
-            "each has \"new\" one to its left. DeBERTa adds a learned vector per position, I, but only in the decoder "
-            "and only to the query (and to the residual, which is the query here). H is what enters the last layer; "
-            "that layer runs twice with the same weights, from Q0 = H + I:\n"
+            "The sentence is a new store opened beside the new mall. [MASK] stands for a hidden word, which the model "
+            "guesses. The nearest words do not tell the blanks apart: each has \"new\" one to its left. DeBERTa adds a "
+            "learned vector per position, I, but only in the decoder and only to the query (and to the residual, which "
+            "is the query here). H is what enters the last layer; that layer runs twice with the same weights, from Q0 "
+            "= H + I:\n"
             "  I  where ─┐             pass 1                 pass 2\n"
             "            + ── Q0 ──> ┌─────────┐ ── Q1 ──> ┌─────────┐ ── Q2 ──> words\n"
             "  H  what ──┤           │ layer 5 │           │ layer 5 │\n"

@@ -78,10 +78,10 @@ int main(int argc, char** argv) {
                               spread(layer_norm<double>(all, own, kEps)), 1.1);
 
         lesson.say(
-            "One real step, \"the capital of france is [MASK].\" in tiny-v3. Start at random: \u03b40 normal, \u03c3 = "
-            "0.01, cut at \u00b12\u03c3. The loss compares the answer p' for norm(x) + \u03b4 with the clean p, "
-            "\u2212\u03a3 p log p'; its gradient g says where it grows. Go there by \u03b7 = 0.0001, g divided by the "
-            "largest entry of its own word (of which the review says nothing):");
+            "One real step, \"the capital of france is [MASK].\" in tiny-v3, where [MASK] hides paris. Start at "
+            "random: \u03b40 normal, \u03c3 = 0.01, cut at \u00b12\u03c3. The loss compares the answer p' for norm(x) "
+            "+ \u03b4 with the clean p, \u2212\u03a3 p log p'; its gradient g says where it grows. Go there by \u03b7 "
+            "= 0.0001, g divided by the largest entry of its own word (of which the review says nothing):");
         Parameters<double> gradients = text.values.zeros();
         const SiftSettings settings;
         const SiftTape<double> tape =

@@ -2,7 +2,7 @@
 //
 // Question: A network reads a long text in pieces. How far back does the last output still feel a word?
 // Before: 22. Minutes: 15. Page: transformer-xl.
-// Show: memory.segment=2&memory.strip=reach
+// Show: memory.segment=1&memory.strip=reach
 #include <algorithm>
 
 #include "core/io/checkpoint.h"
@@ -117,8 +117,8 @@ int main(int argc, char** argv) {
         lesson.say(
             "What is handed on: new_mem = concat(prev_mem, curr)[\u2212mem_len:], as plain numbers, where curr are the "
             "rows that entered the layer (NLP 기초 writes curr_out). Training sends no gradient into them "
-            "(stop-gradient), so it never has to keep the work of older "
-            "segments; the price is that no word is taught to be useful to a later segment. tiny-txl, mem_len = 4:");
+            "(stop-gradient), so it never has to keep the work of older segments; the price is that no word is taught "
+            "to be useful to a later segment. tiny-txl, mem_len = 4:");
         const TransformerXl<float> four = network(4, 4);
         const Trace trace = four.forward({segment(0), segment(3)}, Dialect::reference);
         std::vector<std::vector<std::string>> cache = {{"after segment", "concat(prev_mem, curr)", "new_mem"}};
@@ -151,7 +151,7 @@ int main(int argc, char** argv) {
         lesson.say(
             "A row of the memory has itself looked into the memory before it, so every layer reaches one memory "
             "farther. Exchange one of 18 words, segments of 3: x, the last output changes; point, it stays the same, "
-            "bit for bit.");
+            "bit for bit. locus view also counts the 2 other words of the last segment: 14 back for the 12 here.");
         std::vector<std::vector<std::string>> picture = {
             {"layers", "memory", "words 1 \u2026 18", "before its segment"}};
         double wrong = 0, deepest = 0, without = 0;
@@ -194,8 +194,8 @@ int main(int argc, char** argv) {
                      1e-12);
         lesson.say(
             "The order of the clusters is a trap: cluster n is column \u2212n, counted from the end, in the PyTorch "
-            "program, and column n, counted from the first "
-            "cluster, in the TensorFlow program and in transformers. The sum is 1 either way, so nothing looks wrong.");
+            "program, and column n, counted from the first cluster, in the TensorFlow program and in transformers. The "
+            "sum is 1 either way, so nothing looks wrong.");
         lesson.prove("clusters from the end: the sum, less 1", sum_of(from_the_end) - 1, 1e-12);
         lesson.prove_at_least("and the last word is likelier, times", std::exp(from_the_end[1] - in_order[1]), 3);
 

@@ -33,8 +33,8 @@ struct Head {
 };
 using Price = std::array<double, 4>;  // parameters of the model, of a layer; a layer's multiplications, kept numbers
 
-/// What positions add to q_i · k_j, where x_q asks and x_k answers; counts what it spends beyond q · k.
-Matrix<double> added(Way way, const Head& head, const Matrix<double>& x_q, const Matrix<double>& x_k, Price& spent) {
+/// What positions add to q_i · k_j of the words x [T,D]; counts what it spends beyond q · k.
+Matrix<double> added(Way way, const Head& head, const Matrix<double>& x, Price& spent) {
     const auto times = [&](const Matrix<double>& a, const Matrix<double>& b) {
         Matrix<double> products = Matrix<double>::Zero(a.rows(), b.rows());
         for (Index m = 0; m < a.rows(); ++m)
@@ -42,14 +42,14 @@ Matrix<double> added(Way way, const Head& head, const Matrix<double>& x_q, const
                 for (Index c = 0; c < a.cols(); ++c, ++spent[2]) products(m, n) += a(m, c) * b(n, c);
         return products;
     };
-    const Index T = x_q.rows(), D = x_q.cols();
-    const Matrix<double> q = products_of_rows<double>(x_q, head.w_q), k = products_of_rows<double>(x_k, head.w_k);
+    const Index T = x.rows(), D = x.cols();
+    const Matrix<double> q = products_of_rows<double>(x, head.w_q), k = products_of_rows<double>(x, head.w_k);
     Matrix<double> sum = Matrix<double>::Zero(T, T);
     if (way == kAbsolute) {
         if (T > head.absolute.rows()) return sum.setConstant(std::nan(""));  // learned_rows would refuse
         const Matrix<double> u = learned_rows<double>(head.absolute, T);
-        const Matrix<double> q_u = products_of_rows<double>(x_q + u, head.w_q),
-                             k_u = products_of_rows<double>(x_k + u, head.w_k);
+        const Matrix<double> q_u = products_of_rows<double>(x + u, head.w_q),
+                             k_u = products_of_rows<double>(x + u, head.w_k);
         sum = products_of_rows<double>(q_u, k_u) - products_of_rows<double>(q, k);
     } else if (way == kDeberta) {
         const RelativeBuckets buckets = RelativeBuckets::clamped(T, T, head.relative.rows() / 2);
@@ -135,11 +135,11 @@ int main(int argc, char** argv) {
         double miscounted = 0;
         for (const Way way : {kAbsolute, kDeberta, kRope, kXl, kShaw, kT5, kAlibi}) {
             Price spent{}, other{};
-            const Matrix<double> part = added(way, head, text, text, spent);
+            const Matrix<double> part = added(way, head, text, spent);
             if (way <= kXl) maps.push_back({kNames[way], (part.array().abs() < 1e-9).select(0, part) / largest(part)});
-            const Matrix<double> moved = added(way, head, late, late, other).bottomRightCorner(5, 5) - part;
-            const Matrix<double> far = added(way, head, dogs, dogs, other);
-            fact.row(way) << part(2, 0) - part(2, 4), largest(moved), largest(added(way, head, 0 * text, text, other)),
+            const Matrix<double> moved = added(way, head, late, other).bottomRightCorner(5, 5) - part;
+            const Matrix<double> far = added(way, head, dogs, other);
+            fact.row(way) << part(2, 0) - part(2, 4), largest(moved), largest(added(way, head, 0 * text, other)),
                 far(4, 0) - far(11, 0);
             facts.push_back(row(kNames[way], {fact(way, 0), fact(way, 1), fact(way, 2), fact(way, 3)}));
             const Price small = price(way, 8, 8, 5, 8, 4, 10),
@@ -153,8 +153,8 @@ int main(int argc, char** argv) {
         lesson.say(
             "Four columns, also for Shaw's q_i · a_{j−i} (clipped at 4), T5's learned bias and ALiBi's fixed −m|i − "
             "j|: the score of \"man\" for the left dog minus that for the right one; the largest change when three "
-            "words are put in front; the largest that is left where all words are 0; the score of the key 4 back "
-            "minus that of the key 11 back (nan: U has no such row).");
+            "words are put in front; the largest that is left where all words are 0, so q = k = 0; the score of the "
+            "key 4 back minus that of the key 11 back (nan: U has no such row).");
         lesson.table("Properties", facts);
         lesson.prove_at_least("smallest size of the first four in left − right",
                               fact.col(0).head(4).cwiseAbs().minCoeff(), 0.1);
@@ -201,7 +201,7 @@ int main(int argc, char** argv) {
             "ALiBi are almost free. What can be computed for a longer text need not be good there.");
         lesson.ask("All words are 0: in how many of the seven do positions still add something?",
                    double((fact.col(2).array() > 0).count()), 0,
-                   "U, q_r, v and both biases need no query; RoPE and Shaw do.");
+                   "U, v · r and both biases need no word; DeBERTa, RoPE and Shaw multiply all they add with q or k.");
         lesson.ask("DeBERTa 3 with T = 128, D = 768, k = 256: how many million multiplications a layer?",
                    price(kDeberta, 768, 64, 128, 0, 256, 0)[2] / 1e6, 1, "4k·D·(D + T).");
         lesson.exercise("By which factor does the extra work grow from 512 to 2048 words?", [&] {

@@ -158,7 +158,7 @@ int main(int argc, char** argv) {
         const auto guess = [&](int mistake, const std::vector<int>& causes, const char* because) {
             const Head other = probe(5, 2, 100 + static_cast<std::uint64_t>(mistake));
             const Matrix<double> e = 9 * error_of(other, mistake);
-            std::string text = "Which mistake leaves these errors in the scores (ninths of the largest)?";
+            std::string text = "Which mistake leaves these errors in the scores (9: the largest)?";
             for (Index n = 0; n < 25; ++n)
                 text += (n % 5 ? " " : "\n     ") + lesson::text_of(e.data()[n], e.data()[n] == 0 ? "%2.0f" : "%+2.0f");
             std::vector<std::string> names;

@@ -116,7 +116,8 @@ void Lesson::heatmaps(const std::vector<std::pair<std::string, Matrix<double>>>&
         line.erase(line.find_last_not_of(' ') + 1);
         text += line + '\n';
     }
-    text += "  digits: ninths of " + text_of(scale, "%.3g") + "; +0, -0: less than 1/18 of it; 0: exactly 0\n";
+    const auto size = [&](double digits) { return text_of(digits * scale / 9, "%.3g"); };
+    text += "  9 means " + size(9) + ", 1 means " + size(1) + "; +0, -0: size below " + size(0.5) + "; 0: exactly 0\n";
     record_->print(Kind::picture, text);
 }
 

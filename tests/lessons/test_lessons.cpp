@@ -211,4 +211,13 @@ TEST_CASE("lessons: the numbers that the review of lesson 07 prints", "[lessons]
     CHECK(found);
 }
 
+TEST_CASE("lessons: lesson 27 finds something left of positions where all words are 0 in four schemes of seven",
+          "[lessons]") {
+    const nlohmann::json properties = json_of("27")["tables"]["Properties"];
+    std::string left;
+    for (const auto& row : properties)
+        if (row[3] != "words are 0" && row[3] != "0") left += row[0].get<std::string>() + " ";
+    CHECK(left == "absolute T-XL T5 ALiBi ");
+}
+
 }  // namespace locus::test::test_lessons

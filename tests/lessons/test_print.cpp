@@ -129,10 +129,12 @@ TEST_CASE("lesson: a table aligns Hangul as two columns, and numbers to the righ
           std::string::npos);
 }
 
-TEST_CASE("lesson: a heatmap gives nine to the largest of all its matrices and keeps signs", "[lessons]") {
+TEST_CASE("lesson: a heatmap gives nine to the largest of all its matrices, keeps signs and says what digits mean",
+          "[lessons]") {
     const Matrix<double> one{{9, -4.6}, {0, std::nan("")}}, other{{0.1, 1}, {-9, 2}};
     const Said said = say([&](Lesson& lesson) { lesson.heatmaps({{"one", one}, {"other", other}}); });
     CHECK(said.out.find("  one      other\n  +9 -5    +0 +1\n   0  ?    -9 +2\n") != std::string::npos);
+    CHECK(said.out.find("  9 means 9, 1 means 1; +0, -0: size below 0.5; 0: exactly 0\n") != std::string::npos);
     const nlohmann::json json = nlohmann::json::parse(say(
                                                           [&](Lesson& lesson) {
                                                               lesson.heatmaps({{"one", one}});

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/attention/disentangled.h"
@@ -388,6 +389,8 @@ TEST_CASE("scripts: the state that a lesson shows is one that its page keeps", "
     const TemporaryFolder folder;
     std::string line = "true";
     int shown = 0;
+    // Of "learning" and the near "deep", then under the formula of the paper; of "learning" and its right neighbour.
+    const std::map<std::string, double> probabilities = {{"08", 0.823}, {"09", 0.506}, {"11", 0.862}};
     for (const LessonFile& file : lesson_files()) {
         if (file.show.empty()) continue;
         Json kept = Json::array();
@@ -400,11 +403,14 @@ TEST_CASE("scripts: the state that a lesson shows is one that its page keeps", "
             const std::string field = name == "text" && file.page == "permutation" ? "permutation.text" : name;
             kept.push_back({{"assert", {{"field", field}, {"is", pair.substr(name.size() + 1)}}}});
         }
+        if (const auto probability = probabilities.find(file.number); probability != probabilities.end())
+            kept.push_back(
+                {{"assert", {{"value", "microscope/probability"}, {"is", probability->second}, {"within", 2e-3}}}});
         write_file(folder / (file.number + ".json"), Json{{"actions", kept}}.dump());
         line += " --script " + file.number + ".json";
         ++shown;
     }
-    CHECK(shown == 27);
+    CHECK(shown == 28);
     const Outcome outcome = view_line(line, folder.path());
     INFO(outcome.err);
     CHECK(outcome.status == 0);
