@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "core/nearest_name.h"
+
 namespace locus {
 
 namespace {
@@ -76,7 +78,10 @@ const Tensor<Scalar>& Stage::as() const {
 StageFilter::StageFilter(const std::string& globs) : everything_(false) {
     for (std::size_t from = 0; from <= globs.size();) {
         const std::size_t comma = std::min(globs.find(',', from), globs.size());
-        patterns_.push_back(globs.substr(from, comma - from));
+        std::string pattern = globs.substr(from, comma - from);
+        pattern.erase(0, pattern.find_first_not_of(' '));
+        pattern.erase(pattern.find_last_not_of(' ') + 1);
+        patterns_.push_back(std::move(pattern));
         LOCUS_CHECK(!patterns_.back().empty(),
                     "stages: an empty pattern in \"" + globs + "\", expected names like layer.0.c2p");
         from = comma + 1;
@@ -111,9 +116,12 @@ std::vector<std::string> StageFilter::unmatched(const std::vector<std::string>& 
 
 void StageFilter::check_against(const std::vector<std::string>& names) const {
     const std::vector<std::string> unknown = unmatched(names);
-    LOCUS_CHECK(unknown.empty(), "stages: \"" + unknown.front() +
-                                     "\" matches no stage of this model and input, expected names like " +
-                                     names.front() + " or " + names.back() + "; locus trace --list-stages prints all");
+    if (unknown.empty()) return;
+    const bool is_glob = unknown.front().find_first_of("*?[") != std::string::npos;
+    throw Error(Fault::usage, "stages: \"" + unknown.front() + "\" matches no stage of this model and input, " +
+                                  (is_glob ? "expected names like " + names.front() + " or " + names.back()
+                                           : "the nearest is " + nearest(unknown.front(), names)) +
+                                  "; locus trace --list-stages prints all");
 }
 
 void Trace::expect(const std::vector<std::string>& names) {

@@ -18,9 +18,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "deberta.embeddings.LayerNorm.gamma" -> "embeddings.LayerNorm.weight"
+/// "module.deberta.embeddings.LayerNorm.gamma" -> "embeddings.LayerNorm.weight"
 std::string plain_name(std::string name) {
-    for (const std::string prefix : {"deberta.", "roformer.", "transformer.", "bert.", "model."})
+    // What wraps a model: DistributedDataParallel, torch.compile, a class of the user's own.
+    for (bool is_wrapped = true; is_wrapped;) {
+        is_wrapped = false;
+        for (const std::string wrapper : {"module.", "_orig_mod.", "model."})
+            if (name.starts_with(wrapper)) {
+                name.erase(0, wrapper.size());
+                is_wrapped = true;
+            }
+    }
+    for (const std::string prefix : {"deberta.", "roformer.", "transformer.", "bert."})
         if (name.starts_with(prefix)) {
             name.erase(0, prefix.size());
             break;
@@ -136,7 +145,10 @@ std::shared_ptr<const WeightSource> open_weights(const fs::path& folder) {
 }  // namespace
 
 Checkpoint open_config(const fs::path& folder) {
-    if (!is_folder(folder)) throw_unreadable(folder, "no such folder, expected one with config.json and weights");
+    if (!is_folder(folder))
+        throw_unreadable(folder, is_present(folder)
+                                     ? "is a file, expected the folder that holds config.json and weights"
+                                     : "no such folder, expected one with config.json and weights");
     Checkpoint checkpoint;
     checkpoint.folder = folder;
     checkpoint.config_file = folder / "config.json";
@@ -162,7 +174,8 @@ fs::path resolve_model(const std::string& name_or_path) {
     if (is_folder(models))
         for (const auto& entry : fs::directory_iterator(models))
             if (entry.is_directory()) built_in += (built_in.empty() ? "" : ", ") + entry.path().filename().string();
-    throw_unreadable(name_or_path, "no such folder, expected a model folder or a built-in model (" + built_in + ")");
+    throw_unreadable(name_or_path, std::string(is_present(name_or_path) ? "is a file" : "no such folder") +
+                                       ", expected a model folder or a built-in model (" + built_in + ")");
 }
 
 std::vector<std::string> files_of_model(const fs::path& folder) {

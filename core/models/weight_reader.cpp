@@ -9,9 +9,14 @@ template <class Scalar>
 void WeightReader<Scalar>::require(const std::string& name, const Shape& expected) const {
     const auto found = source_->shape(name);
     if (found && *found == expected) return;
+    std::string behind_prefix;
+    if (!found)
+        for (const std::string& other : source_->names())
+            if (other.ends_with("." + name))
+                behind_prefix = "; it holds " + other + ", whose prefix is not one that is taken off";
     throw Error(Fault::unreadable, location() + ": tensor " + name +
                                        (found ? " has shape " + to_string(*found) : " is missing") + ", expected " +
-                                       (found ? "" : "one of shape ") + to_string(expected));
+                                       (found ? "" : "one of shape ") + to_string(expected) + behind_prefix);
 }
 
 template <class Scalar>

@@ -325,6 +325,8 @@ TEST_CASE("kit check: frames of a program are a dump", "[kit]") {
     const auto refused = [&](const std::string& cut) { return refusal([&] { parse_frames(cut, "port"); }); };
     CHECK(refused(bytes.substr(0, bytes.size() - 1)).find("bytes of values, expected") != std::string::npos);
     CHECK(refused(bytes.substr(0, 5)).find("cut short in its name") != std::string::npos);
+    CHECK_THAT(refused("loading model...\n"),
+               Catch::Contains("it begins \"loading model...") && Catch::Contains("nothing but frames"));
     CHECK(refused(bytes + bytes).find("comes twice") != std::string::npos);
     CHECK(refused(std::string("layer.0.q\0F8\0001\0a", 16)).find("dtype \"F8\"") != std::string::npos);
     CHECK(refused(std::string("layer.0.q\0F32\0002x2\0", 18)).find("expected sizes like") != std::string::npos);

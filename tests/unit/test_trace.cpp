@@ -3,6 +3,7 @@
 
 #include "core/stages.h"
 #include "core/trace.h"
+#include "tests/files.h"
 
 namespace locus::test::test_trace {
 
@@ -42,7 +43,15 @@ TEST_CASE("trace: classes of characters in globs", "[trace]") {
 
 TEST_CASE("trace: patterns that match nothing are told", "[trace]") {
     const StageFilter filter("layr.*,layer.0.q");
-    CHECK(filter.unmatched({"layer.0.q", "layer.0.k"}) == std::vector<std::string>{"layr.*"});
+    const std::vector<std::string> names = {"layer.0.q", "layer.0.k"};
+    CHECK(filter.unmatched(names) == std::vector<std::string>{"layr.*"});
+    const auto refused = [&](const char* globs) {
+        return refusal([&] { StageFilter(globs).check_against(names); }, Fault::usage);
+    };
+    CHECK_THAT(refused("layr.*"), Catch::Contains("expected names like layer.0.q or layer.0.k;"));
+    CHECK_THAT(refused("layers.0.k"), Catch::Contains("the nearest is layer.0.k;"));
+    CHECK_THAT(refused("layer.0.q, "), Catch::Contains("an empty pattern"));
+    CHECK_NOTHROW(StageFilter("layer.0.q, layer.0.k ").check_against(names));  // as people write a list
 }
 
 TEST_CASE("trace: stages keep their order, their names are unique and known", "[trace]") {

@@ -39,29 +39,6 @@ Dump read_arrays(const std::vector<fs::path>& files) {
 
 }  // namespace
 
-std::size_t edits(const std::string& a, const std::string& b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        std::size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (std::size_t j = 0; j < b.size(); ++j) {
-            const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
-        }
-    }
-    return row[b.size()];
-}
-
-std::string nearest(const std::string& word, const std::vector<std::string>& known) {
-    if (known.empty()) return {};
-    const std::string start = word.substr(0, 200);
-    return *std::min_element(known.begin(), known.end(), [&](const std::string& a, const std::string& b) {
-        return edits(start, a) < edits(start, b);
-    });
-}
-
 std::optional<Dump> read_dump(const fs::path& dumps, const std::string& id) {
     const fs::path single = dumps / (id + ".safetensors"), inside = dumps / id / "dump.safetensors";
     const std::vector<fs::path> arrays = arrays_in(dumps / id);
@@ -112,7 +89,9 @@ std::string take_word(std::string_view& bytes, const std::string& location, cons
     const std::size_t end = bytes.substr(0, 1000).find('\0');
     if (end == std::string_view::npos)
         throw_unreadable(location, std::string("a frame is cut short in its ") + what +
-                                       ", expected name, dtype and shape, each with a zero byte after it");
+                                       ", expected name, dtype and shape, each with a zero byte after it; it begins " +
+                                       "\"" + printable(std::string(bytes.substr(0, 40))) +
+                                       "\", and nothing but frames may be written to standard output");
     const std::string word(bytes.substr(0, end));
     bytes.remove_prefix(end + 1);
     return word;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/conformance/kit/case.h"
+#include "core/nearest_name.h"
 #include "core/trace.h"
 
 namespace locus::conformance {
@@ -25,11 +26,6 @@ std::optional<Dump> read_dump(const std::filesystem::path& dumps, const std::str
 
 /// Every dump of a folder that belongs to no case of the kit, as a sentence each that suggests the nearest id.
 std::vector<std::string> strange_dumps(const std::filesystem::path& dumps, const Kit& kit);
-
-/// The known word with the fewest letters to change.
-std::string nearest(const std::string& word, const std::vector<std::string>& known);
-/// How many characters to insert, delete or replace: Levenshtein's distance.
-std::size_t edits(const std::string& a, const std::string& b);
 
 // A port that is a program: started once per case, it writes its stages to standard output.
 

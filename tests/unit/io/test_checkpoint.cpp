@@ -102,6 +102,9 @@ TEST_CASE("checkpoint: what is missing is named", "[checkpoint]") {
     const Model model;
     SECTION("the folder") {
         CHECK_THAT(refusal([&] { open_checkpoint(model.folder / "absent"); }), Contains("absent: no such folder"));
+        const std::string file = (model.folder / "config.json").string();
+        CHECK_THAT(refusal([&] { open_checkpoint(file); }), Contains("is a file, expected the folder"));
+        CHECK_THAT(refusal([&] { resolve_model(file); }), Contains("is a file, expected a model folder"));
     }
     SECTION("config.json") {
         fs::remove(model.folder / "config.json");
@@ -156,6 +159,8 @@ TEST_CASE("checkpoint: prefixes and old norm names", "[checkpoint]") {
          {std::pair<std::string, std::string>{"deberta.a.LayerNorm.gamma", "a.LayerNorm.weight"},
           {"bert.a.LayerNorm.beta", "a.LayerNorm.bias"},
           {"model.embeddings.weight", "embeddings.weight"},
+          {"module.deberta.embeddings.weight", "embeddings.weight"},
+          {"_orig_mod.module.model.roformer.embeddings.weight", "embeddings.weight"},
           {"deberta.bert.weight", "bert.weight"},
           {"cls.predictions.bias", "cls.predictions.bias"},
           {"lm_predictions.gammas", "lm_predictions.gammas"}}) {

@@ -160,6 +160,14 @@ TEST_CASE("families: what the file holds and the model does not compute is said"
         CHECK(says(model->warnings()[0], "holds 1 tensor inside its layers that no part of this model reads, such as " +
                                              adapter + ": what they change is not computed"));
     }
+    const Checkpoint named_otherwise = open_checkpoint(kOracle / "hf_xlnet_bi" / "model");
+    const std::string missing = "layer.0.ff.layer_1.weight";
+    const auto without = std::make_shared<Without>(named_otherwise.weights, missing);
+    CHECK(says(refusal([&] {
+                   open_model<float>(named_otherwise.config_json, "config.json",
+                                     std::make_shared<WithOneMore>(without, "mine." + missing));
+               }),
+               "it holds mine." + missing + ", whose prefix is not one that is taken off"));
     const Checkpoint relative = open_checkpoint(kOracle / "hf_deberta_v2_short" / "model");
     json absolute = json::parse(relative.config_json);
     absolute["relative_attention"] = false;
