@@ -332,6 +332,21 @@ TEST_CASE("kit check: frames of a program are a dump", "[kit]") {
     CHECK(refused(std::string("layer.0.q\0F32\0002x2\0", 18)).find("expected sizes like") != std::string::npos);
 }
 
+TEST_CASE("kit check: of an index alone nothing is said about c2p or p2c", "[kit]") {
+    const KitCase& one = KitFixture::one("L0/relpos_7x7_k3");
+    const Stage right = read_trace(one.folder / "reference.safetensors").at("relative.index");
+    const auto& index = std::get<IndexTensor>(right.values);
+    IndexTensor turned(index.shape());
+    for (Index i = 0; i < index.extent(0); ++i)
+        for (Index j = 0; j < index.extent(1); ++j) turned[i * index.extent(1) + j] = index[j * index.extent(0) + i];
+    Trace dump;
+    dump.add(named("relative.index", turned));
+    const CaseReport report = check_one(one.id, dump);
+    REQUIRE(report.diagnosis->named);
+    CHECK(report.diagnosis->named->mistake == 5);
+    CHECK(report.diagnosis->equivalent.empty());
+}
+
 TEST_CASE("kit check: a mistake is found in a stage that the case does not hold", "[kit]") {
     const KitCase& one = KitFixture::one("L3/hf_txl_word_clusters");
     const RightPass right = RightPass::of(ModelFolder::open(one.model().string()),
