@@ -44,11 +44,16 @@ private:
 /// The same weights in half precision.
 class Halved : public Mixed {
 public:
-    explicit Halved(std::shared_ptr<const WeightSource> from)
-        : Mixed(std::move(from), [](const std::string& name) { return name; }) {}
+    explicit Halved(std::shared_ptr<const WeightSource> from, bool matrices_alone = false)
+        : Mixed(std::move(from), [](const std::string& name) { return name; }), matrices_alone_(matrices_alone) {}
     Matrix<double> rows_f64(const std::string& name, Index first, Index rows) const override {
-        return Mixed::rows_f64(name, first, rows).cast<float>().cast<Eigen::half>().cast<float>().cast<double>();
+        const Matrix<double> values = Mixed::rows_f64(name, first, rows);
+        if (matrices_alone_ && shape(name)->size() == 1) return values;
+        return values.cast<float>().cast<Eigen::half>().cast<float>().cast<double>();
     }
+
+private:
+    bool matrices_alone_;
 };
 
 Mixed::Other replacing(const std::string& part, const std::string& by) {
@@ -175,18 +180,22 @@ TEST_CASE("other parts: a norm of a layer or of the head whose weights were neve
 
 TEST_CASE("other parts: weights that were rounded when they were loaded", "[kit][parts]") {
     const Range& range = deberta();
-    const auto model = open_model<double>(range.model->config_json, range.model->location,
-                                          std::make_shared<Halved>(range.model->source));
-    Trace candidate;
-    const Trace all = model->forward(range.segments, Dialect::official);
-    for (const std::string& name : range.sharp.names())
-        if (all.find(name)) candidate.add(all.at(name));
-    const CaseReport report = judged(range, candidate);
-    CHECK(pattern_of(report, "layer.0.q") ==
-          "it is made with weights that were rounded to F16, or to TF32, which keeps as many digits");
-    CHECK(pattern_of(report, "layer.1.output") ==
-          "it is made with weights that were rounded to F16, or to TF32, which keeps as many digits");
-    CHECK(pattern_of(report, "layer.0.probs") == "not wrong by itself");
+    for (const bool matrices_alone : {false, true}) {
+        const auto model = open_model<double>(range.model->config_json, range.model->location,
+                                              std::make_shared<Halved>(range.model->source, matrices_alone));
+        Trace candidate;
+        const Trace all = model->forward(range.segments, Dialect::official);
+        for (const std::string& name : range.sharp.names())
+            if (all.find(name)) candidate.add(all.at(name));
+        const CaseReport report = judged(range, candidate);
+        const std::string said =
+            matrices_alone
+                ? "it is made with matrices that were rounded to F16, and with biases and norms that were not"
+                : "it is made with weights that were rounded to F16, or to TF32, which keeps as many digits";
+        for (const char* stage : {"layer.0.q", "layer.1.ffn"}) CHECK(pattern_of(report, stage) == said);
+        CHECK(pattern_of(report, "layer.1.output") == (matrices_alone ? "not wrong by itself" : said));
+        CHECK(pattern_of(report, "layer.0.probs") == "not wrong by itself");
+    }
 }
 
 TEST_CASE("other parts: a dense layer that is left out", "[kit][parts]") {

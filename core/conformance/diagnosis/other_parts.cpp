@@ -29,7 +29,8 @@ struct Change {
     std::map<std::string, double> constant = {};    // every value of the tensor is this number
     std::map<std::string, Index> first_row = {};    // its rows are read so many further on
     std::set<std::string> one_more = {};            // 1 is added to every value
-    double (*rounded)(double) = nullptr;            // every value of every tensor goes through this
+    double (*rounded)(double) = nullptr;            // every value of every tensor goes through this,
+    bool matrices_alone = false;                    // or only those of tensors with two axes and more
     std::set<std::string> identity = {};            // square matrices that change nothing
 };
 
@@ -62,7 +63,8 @@ public:
         if (const auto constant = change_.constant.find(name); constant != change_.constant.end())
             values.setConstant(constant->second);
         if (change_.one_more.contains(name)) values.array() += 1;
-        if (change_.rounded) values = values.unaryExpr(change_.rounded).eval();
+        const bool is_rounded = !change_.matrices_alone || original_->shape(name).value_or(Shape()).size() > 1;
+        if (change_.rounded && is_rounded) values = values.unaryExpr(change_.rounded).eval();
         if (change_.identity.contains(name))
             for (Index n = 0; n < values.rows(); ++n)
                 for (Index c = 0; c < values.cols(); ++c) values(n, c) = first_row + n == c;
@@ -347,6 +349,11 @@ std::vector<Other> Parts::other_weights() const {
     add_change("it is made with weights that were rounded to F16, or to TF32, which keeps as many digits",
                {.rounded = stored<Eigen::half>}, all);
     add_change("it is made with weights that were rounded to BF16", {.rounded = stored<Eigen::bfloat16>}, all);
+    // As files of ggml have them.
+    add_change("it is made with matrices that were rounded to F16, and with biases and norms that were not",
+               {.rounded = stored<Eigen::half>, .matrices_alone = true}, all);
+    add_change("it is made with matrices that were rounded to BF16, and with biases and norms that were not",
+               {.rounded = stored<Eigen::bfloat16>, .matrices_alone = true}, all);
     for (const std::string& part : parts) add_weights(part, read, all);
     return all;
 }
