@@ -271,6 +271,8 @@ int main(int argc, char** argv) {
         "Stages inside layers are always those of the readable formulas; where only outputs of layers, words and "
         "logits\n"
         "are asked for, a DeBERTa takes the fast path, which agrees up to rounding (--reference: never).\n"
+        "A single text has no segment term ef in an XLNet that was not fine-tuned for classes; what transformers'\n"
+        "tokenizer gives it as token_type_ids goes into --input as token_types.\n"
         "Without --out it prints a table.  Exit status: 2 wrong usage, 3 unreadable, 4 unsupported.",
         "locus trace");
     Options options;
