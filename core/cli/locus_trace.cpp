@@ -5,6 +5,7 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/cli/many_lines.h"
 #include "core/cli/program.h"
@@ -220,6 +221,23 @@ void write_out(const std::string& file, const Options& options, const Result& re
     write_trace(file, result.trace, metadata);
 }
 
+std::string file_of_line(Index number) { return "line-" + std::to_string(number) + ".safetensors"; }
+
+/// A run before may have left files of other lines, which a program that reads the whole folder would take for this
+/// run's.
+void warn_of_other_files(const cli::Command& program, const std::string& folder, const cli::TextLines& texts) {
+    std::set<std::string> written, others;
+    for (const auto& line : texts.lines) written.insert(file_of_line(line.number));
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with("line-") && name.ends_with(".safetensors") && !written.contains(name)) others.insert(name);
+    }
+    if (others.empty()) return;
+    cli::say(program, "warning: " + printable(folder) + " also holds " + std::to_string(others.size()) +
+                          (others.size() == 1 ? " file" : " files") + " that this run did not write, such as " +
+                          printable(*others.begin()));
+}
+
 /// Every line of a file is a text of its own; they pass the model together where it can.  Table and JSON are printed
 /// line by line, files go into the folder --out.
 int trace_lines(const cli::Command& program, const Options& options) {
@@ -234,22 +252,23 @@ int trace_lines(const cli::Command& program, const Options& options) {
                                             options.reference ? ForwardPath::reference : ForwardPath::fast);
     const StageFilter wanted = options.stages.empty() ? StageFilter() : StageFilter(options.stages);
     const auto show = [&](std::size_t n, Trace& trace) {
-        const std::string number = std::to_string(texts.lines[n].number);
         const std::vector<ModelInput> input = {texts.inputs[n]};
         const Result result{std::move(trace), tokens_as_json(input), inputs_as_json(input)};
         if (!options.out.empty()) {
             if (n == 0) create_folder(options.out);
-            write_out(options.out + "/line-" + number + ".safetensors", options, result);
+            write_out(options.out + "/" + file_of_line(texts.lines[n].number), options, result);
         }
         if (options.json) {
             Json object = as_json(result.trace, options);
             object["line"] = texts.lines[n].number;
             std::cout << object.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
         } else if (options.out.empty()) {
-            std::cout << "line " << number << ": " << one_line(texts.lines[n].text) << '\n' << as_table(result.trace);
+            std::cout << "line " << texts.lines[n].number << ": " << one_line(texts.lines[n].text) << '\n'
+                      << as_table(result.trace);
         }
     };
     cli::run_lines(program, texts, *model, parse_dialect(options.dialect), wanted, show);
+    if (!options.out.empty()) warn_of_other_files(program, options.out, texts);
     return 0;
 }
 

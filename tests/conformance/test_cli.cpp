@@ -221,6 +221,12 @@ TEST_CASE("trace: the lines of a file are traced as each alone, a file for each"
     for (const Stage& stage : expected.stages())
         CHECK(found.at(stage.name).as<float>().values() == stage.as<float>().values());
     CHECK(fs::exists(out + "/line-1.safetensors"));
+    CHECK(run("locus-trace", with({"--text-file", file, "--out", out})).err.find("warning") == std::string::npos);
+    const std::string shorter = (folder / "shorter.txt").string();
+    write_file(shorter, "a new store opened.\n");
+    const Outcome again = run("locus-trace", with({"--text-file", shorter, "--out", out}));
+    CHECK(again.status == 0);
+    CHECK_THAT(again.err, Catch::Contains("also holds 1 file that this run did not write, such as line-3.safetensors"));
     CHECK(run("locus-trace", with({"--text-file", file, "--text", "a store."})).status == 2);
     CHECK(run("locus-trace", with({"--text-file", file, "--mask", "1,0,1"})).status == 2);
     CHECK(run("locus-trace", with({"--text-file", file, "--labels", "0,5,0"})).status == 2);
