@@ -192,9 +192,10 @@ void App::export_numbers(const ExportRequest& request, const std::string& comman
     if (request.region == "layer") {
         LOCUS_CHECK(request.format() == ExportFormat::safetensors,
                     request.file.string() + ": a whole layer goes into .safetensors alone");
-        LOCUS_CHECK(scene.answer && !scene.answer->trace.stages().empty(),
+        const Trace* trace = page().layer_trace(scene);
+        LOCUS_CHECK(trace && !trace->stages().empty(),
                     std::string("--region is \"layer\", but the page ") + page().name() + " shows no layer's trace");
-        write_trace(request.file, scene.answer->trace, {{"command", command}, {"software", program_version()}});
+        write_trace(request.file, *trace, {{"command", command}, {"software", program_version()}});
     } else if (request.region == "page") {
         write_numbers(request.file, page().numbers(scene), command);
     } else {

@@ -7,7 +7,9 @@
 #include "core/cli/program.h"
 #include "core/io/checkpoint.h"
 #include "core/io/write_target.h"
+#include "viewer/data/memory_text.h"
 #include "viewer/data/model_session.h"
+#include "viewer/data/permutation_sentence.h"
 #include "viewer/page.h"
 #include "viewer/plots/stage_slice.h"
 #include "viewer/state/state_fields.h"
@@ -30,6 +32,16 @@ Cell cell_of(const std::string& text, Index length) {
     long i = 0, j = 0;
     LOCUS_CHECK(parse_pair(text, ',', i, j) && i >= 0 && j >= 0 && i < length && j < length,
                 "--cell is \"" + text + "\", expected I,J with both from 0 to " + std::to_string(length - 1));
+    return {i, j};
+}
+
+/// A query of the segment that Transformer-XL reads, and a key of that segment or of the memory in sight.
+Cell cell_of(const std::string& text, const MemoryAnswer& shown) {
+    const Index first = shown.longest - shown.memory, last = shown.longest + shown.length - 1;
+    long i = 0, j = 0;
+    LOCUS_CHECK(parse_pair(text, ',', i, j) && i >= 0 && i < shown.length && j >= first && j <= last,
+                "--cell is \"" + text + "\", expected I,J with I from 0 to " + std::to_string(shown.length - 1) +
+                    " and J from " + std::to_string(first) + " to " + std::to_string(last));
     return {i, j};
 }
 
@@ -95,8 +107,10 @@ void add_options(cli::Command& program, Options& options) {
         .one_value_each()
         .not_empty();
     program
-        .option("--region", options.regions,
-                "with --export, which part: page, screen, layer (numbers), or a matrix such as probs")
+        .option(
+            "--region", options.regions,
+            "with --export, which part: page, screen, layer (numbers, of the pages start and attention), or a matrix "
+            "such as probs")
         .one_value_each();
     program.option("--pixels", options.pixels, "with --export FILE.png: pixels for each pixel of the window, 1, 2 or 4")
         .shows_default();
@@ -112,7 +126,8 @@ void add_options(cli::Command& program, Options& options) {
     program.option("--actions", options.actions, "of --monkey").hidden();
     program.option("--monkey-pages", options.monkey_pages, "where it stays: rope,decoder").separated_by(',').hidden();
     program.flag("--list-pages", options.list_pages, "print the names of the pages and exit");
-    program.flag("--list-fields", options.list_fields, "print what --set can set, with its values, and exit");
+    program.flag("--list-fields", options.list_fields,
+                 "print what --set can set, as NAME=VALUE with the values that it has now, and exit");
     program.flag("--bench", options.bench, "measure redraw, panning and idling, print JSON and exit");
 }
 
@@ -202,6 +217,10 @@ std::string place_model(const Options& options, State& state) {
         state.text = State().text;
         state.tokens.clear();
         state.mask.clear();
+        // So are --layer, --head and --cell, which were taken for the DeBERTa's before the page was known.
+        state.layer = State().layer;
+        state.head = State().head;
+        state.cell = State().cell;
     }
     apply_sets(options, state);  // once more: they are said of the page that is shown
     state.wanted_model.clear();
@@ -254,47 +273,111 @@ void open_sources(const Options& options, State& state) {
         compare.keeps_place |= is_set(options, std::string("compare.") + place);
 }
 
-void fit_to_model(const Options& options, const DebertaSession& session, State& state) {
-    const DebertaConfig& config = session.config();
-    const auto fit = [&](const char* name, const char* field, std::optional<long> wished, Index& value, Index count) {
-        if (is_set(options, field)) {
-            name = field;
-            wished = value;
-        }
-        if (!wished) {
-            value = std::min(value, count - 1);
-            return;
-        }
-        LOCUS_CHECK(*wished >= 0 && *wished < count, std::string(name) + " is " + std::to_string(*wished) +
-                                                         ", expected 0 to " + std::to_string(count - 1));
-        value = *wished;
-    };
-    if (state.page == "compare" && !state.compare.has_files()) {
-        Index layer = std::max<Index>(0, layer_of(state.compare.stage));
-        fit("--layer", "compare.stage", options.layer, layer, config.num_hidden_layers);
-        state.compare.stage = at_layer(state.compare.stage, layer);
-        fit("--head", "compare.head", options.head, state.compare.head, config.num_attention_heads);
+namespace {
+
+/// A layer or a head: what --set says of `field`, else what the option `name` says, which have to be there; else the
+/// value as it is, or the last one there is.
+void fit(const Options& options, const char* name, const char* field, std::optional<long> wished, Index& value,
+         Index count) {
+    if (is_set(options, field)) {
+        name = field;
+        wished = value;
     }
-    if (state.page == "rope" && (options.layer || options.head || options.cell)) {
-        const ModelSession shown(state.choices.roformer.model, Family::roformer);
-        fit("--layer", "rope.layer", options.layer, state.rope.layer, shown.model().sizes().layers);
-        fit("--head", "rope.head", options.head, state.rope.head, shown.model().sizes().heads);
-        if (options.cell) {
-            const Cell cell = cell_of(*options.cell, shown.input_of(state.choices.roformer).length());
-            state.rope.query = state.rope.m = cell.i;
-            state.rope.key = state.rope.n = cell.j;
-        }
+    if (!wished) {
+        value = std::min(value, count - 1);
         return;
     }
-    fit("--layer", "layer", options.layer, state.layer, config.num_hidden_layers);
-    fit("--head", "head", options.head, state.head, config.num_attention_heads);
+    LOCUS_CHECK(*wished >= 0 && *wished < count,
+                std::string(name) + " is " + std::to_string(*wished) + ", expected 0 to " + std::to_string(count - 1));
+    value = *wished;
+}
+
+// Pages of another family take --layer, --head and --cell as their own; their model is opened for these alone.
+
+void fit_rope(const Options& options, State& state) {
+    const ModelSession shown(state.choices.roformer.model, Family::roformer);
+    fit(options, "--layer", "rope.layer", options.layer, state.rope.layer, shown.model().sizes().layers);
+    fit(options, "--head", "rope.head", options.head, state.rope.head, shown.model().sizes().heads);
+    if (!options.cell) return;
+    const Cell cell = cell_of(*options.cell, shown.input_of(state.choices.roformer).length());
+    state.rope.query = state.rope.m = cell.i;
+    state.rope.key = state.rope.n = cell.j;
+}
+
+void fit_memory(const Options& options, State& state) {
+    MemoryState& memory = state.memory;
+    const auto shown = open_sentence<MemoryText>(state.choices.transformer_xl);
+    fit(options, "--layer", "memory.layer", options.layer, memory.layer, shown->sizes().layers);
+    fit(options, "--head", "memory.head", options.head, memory.head, shown->sizes().heads);
+    if (!options.cell) return;
+    // How much memory there is only a pass over the segments before tells.
+    const auto answer = MemoryAnswer::make({shown, memory.segment_tokens, memory.segment, memory.memory, memory.layer});
+    if (answer->error.empty()) memory.cell = cell_of(*options.cell, *answer);  // else the page says the error
+}
+
+void fit_permutation(const Options& options, State& state) {
+    PermutationState& permutation = state.permutation;
+    LOCUS_CHECK(permutation.sentence == 0,
+                "--layer, --head and --cell go with the model's own sentence, found "
+                "permutation.sentence=" +
+                    std::to_string(permutation.sentence));
+    const auto shown = open_sentence<PermutationSentence>(state.choices.xlnet);
+    fit(options, "--layer", "permutation.layer", options.layer, permutation.layer, shown->sizes().layers);
+    fit(options, "--head", "permutation.head", options.head, permutation.head, shown->sizes().heads);
+    if (!options.cell) return;
+    const auto length = static_cast<Index>(shown->words().size());
+    permutation.cell = cell_of(*options.cell, length);
+    const std::vector<Index> looking =
+        predicted_of(permutation.order.empty() ? shown->usual_cards() : cards_of_text(permutation.order, length));
+    if (std::find(looking.begin(), looking.end(), permutation.cell.i) != looking.end()) return;
+    // A given token looks in the content stream alone.
+    LOCUS_CHECK(permutation.stream == 0 || !is_set(options, "permutation.stream"),
+                "--cell is \"" + *options.cell +
+                    "\", expected a predicted position as I, because a given token has no row in the query stream");
+    permutation.stream = 0;
+}
+
+/// The layer of the stage that the page Attention shows by name; --layer may only say the same.
+void fit_stage(const Options& options, State& state, Index layers) {
+    const std::string& stage = state.attention.stage;
+    const Index layer = layer_of(stage);
+    if (state.attention.picture != AttentionPicture::stage || !is_set(options, "attention.stage") || layer < 0) return;
+    LOCUS_CHECK(layer < layers,
+                "attention.stage is \"" + stage + "\", expected a layer from 0 to " + std::to_string(layers - 1));
+    const bool named = is_set(options, "layer");
+    LOCUS_CHECK((!named || state.layer == layer) && (named || !options.layer || *options.layer == layer),
+                "attention.stage is \"" + stage + "\", expected a stage of layer " + std::to_string(state.layer) +
+                    ", as " + (named ? "--set layer" : "--layer") + " says");
+    state.layer = layer;
+}
+
+}  // namespace
+
+void fit_to_model(const Options& options, const DebertaSession& session, State& state) {
+    const DebertaConfig& config = session.config();
+    if (state.page == "compare" && !state.compare.has_files()) {
+        Index layer = std::max<Index>(0, layer_of(state.compare.stage));
+        fit(options, "--layer", "compare.stage", options.layer, layer, config.num_hidden_layers);
+        state.compare.stage = at_layer(state.compare.stage, layer);
+        fit(options, "--head", "compare.head", options.head, state.compare.head, config.num_attention_heads);
+    }
+    const bool of_family = choice_of_page(state, state.page) != nullptr;
+    if (of_family && (options.layer || options.head || options.cell)) {
+        if (state.page == "rope") fit_rope(options, state);
+        if (state.page == "transformer-xl") fit_memory(options, state);
+        if (state.page == "permutation") fit_permutation(options, state);
+    }
+    const std::optional<long> unsaid;
+    fit(options, "--layer", "layer", of_family ? unsaid : options.layer, state.layer, config.num_hidden_layers);
+    fit(options, "--head", "head", of_family ? unsaid : options.head, state.head, config.num_attention_heads);
+    if (state.page == "attention") fit_stage(options, state, config.num_hidden_layers);
     const Index length = session.input_of({state.text, state.tokens, state.mask}).length();
     long i = 0, j = 0;
     if (options.cell && state.compare.has_files()) {
         LOCUS_CHECK(parse_pair(*options.cell, ',', i, j) && i >= 0 && j >= 0,
                     "--cell is \"" + *options.cell + "\", expected row and column: I,J");
         state.compare.wished = Cell{i, j};
-    } else if (options.cell) {
+    } else if (options.cell && !of_family) {
         state.cell = cell_of(*options.cell, length);
     }
     LOCUS_CHECK(!is_set(options, "cell") || (state.cell.i < length && state.cell.j < length),

@@ -64,6 +64,9 @@ public:
     /// The matrices of the last frame, whole even where they are zoomed: what can be exported by name.  A stage of the
     /// answer keeps its name and its bits.
     virtual std::vector<NamedMatrix> numbers(const Scene&) { return {}; }
+    /// The trace of the layer that the page shows, which can be exported whole; nullptr: it shows none.  The answer is
+    /// of the opened DeBERTa, so a page of another family, or of a model of its own, has nothing to do with its trace.
+    virtual const Trace* layer_trace(const Scene&) const { return nullptr; }
     /// A key that the frame did not take; true if the page did.
     virtual bool press(Scene&, const KeyPress&) { return false; }
 };

@@ -149,6 +149,150 @@ TEST_CASE("export: the trace of a layer holds the command that makes it again", 
     CHECK(command.find("--region layer") != std::string::npos);
 }
 
+TEST_CASE("export: a whole layer is written of the model and the text that the page shows, or of none",
+          "[view][export][cli]") {
+    if (skipped()) return;
+    const TemporaryFolder folder;
+    const std::string file = (folder / "layer.safetensors").string();
+    const std::vector<std::vector<std::string>> screens = {
+        {"tiny-xlnet"},     {"tiny-roformer"},     {"tiny-txl"},          {"--page", "rope"},
+        {"--page", "text"}, {"--page", "compare"}, {"--page", "decoder"}, {"--page", "positions"}};
+    for (std::vector<std::string> arguments : screens) {
+        const std::string named = arguments.back();
+        arguments.insert(arguments.end(), {"--text", "hi there", "--region", "layer", "--export", file});
+        const Outcome outcome = view(arguments);
+        INFO(named << ": " << outcome.err);
+        CHECK(outcome.status == 2);
+        CHECK(outcome.err.find("shows no layer's trace") != std::string::npos);
+        CHECK_FALSE(fs::exists(file));
+    }
+    REQUIRE(view({"--page", "start", "--text", "deep learning", "--region", "layer", "--export", file}).status == 0);
+    const DebertaSession session("tiny-v3");
+    Request request;
+    request.text = "deep learning";
+    request.layer = State().layer;
+    const auto shown = session.answer(request);
+    const Index head = State().head;
+    CHECK(read_trace(file).at("layer.2.probs").as<float>().matrix(head) == shown->stage("probs")->matrix(head));
+}
+
+TEST_CASE("start: in a small window titles are whole, words stand beside their bars, and what is missing says why",
+          "[view][export][cli]") {
+    if (skipped()) return;
+    const TemporaryFolder folder;
+    const auto page = [&](const char* name, std::vector<std::string> more) {
+        const fs::path file = folder / name;
+        more.insert(more.end(),
+                    {"--page", "start", "--size", "1000x700", "--region", "page", "--export", file.string()});
+        const Outcome outcome = view(more);
+        INFO(outcome.err);
+        REQUIRE(outcome.status == 0);
+        return parsed(file);
+    };
+    const auto text = [](const pugi::xml_document& document, const std::string& words) {
+        return document.select_node(("//text[starts-with(., '" + words + "')]").c_str()).node();
+    };
+    const pugi::xml_document usual = page("usual.svg", {});
+    for (const char* title : {"Positions", "Transformer-XL", "Permutation"})
+        CHECK(usual.select_nodes(("//text[. = '" + std::string(title) + "']").c_str()).size() == 1);
+    // Nothing but the card itself begins left of a word's end.
+    const auto number = [](const pugi::xml_node& node, const char* name) { return node.attribute(name).as_double(); };
+    const pugi::xml_node word = text(usual, "hospital"), reason = text(usual, "This model has no enhanced");
+    REQUIRE(word);
+    CHECK_FALSE(reason);
+    const double x = number(word, "x"), y = number(word, "y");
+    std::size_t bars = 0;
+    for (const auto& found : usual.select_nodes("//rect")) {
+        const pugi::xml_node bar = found.node();
+        const double left = number(bar, "x"), top = number(bar, "y"), high = number(bar, "height");
+        if (high > 20 || y < top || y - high > top || left < x - 20 || left > x + 120) continue;
+        ++bars;
+        CHECK(left > x + 25);
+    }
+    CHECK(bars == 1);
+
+    const std::string model = std::string(LOCUS_SOURCE_DIR) + "/tests/oracle/hf_deberta_v2_short/model";
+    const pugi::xml_document without = page("without.svg", {model, "--tokens", "1,5,9,12,3,7,20,2"});
+    CHECK(text(without, "This model has no enhanced"));
+    CHECK_FALSE(text(without, "This sentence has no [MASK]"));
+    const pugi::xml_document no_mask = page("no_mask.svg", {"--text", "deep learning"});
+    CHECK(text(no_mask, "Write [MASK] into the sentence"));
+}
+
+TEST_CASE("view: the stage that a page shows by name is that of the name, or is refused", "[view][cli]") {
+    if (skipped()) return;
+    const TemporaryFolder folder;
+    const std::string file = (folder / "stage.safetensors").string();
+    const auto stage = [&](const std::string& page, const std::string& name, std::vector<std::string> more = {}) {
+        more.insert(more.end(), {"--page", page, "--set", page + ".stage=" + name, "--export", file});
+        if (page == "attention") more.insert(more.end(), {"--set", "attention.picture=stage"});
+        return view(more);
+    };
+    Outcome outcome = stage("attention", "layer.0.k_r");
+    INFO(outcome.err);
+    REQUIRE(outcome.status == 0);
+    const Trace first = read_trace(file);
+    CHECK(first.find("layer.0.k_r") != nullptr);
+    CHECK(first.find("layer.2.k_r") == nullptr);
+    CHECK(stage("attention", "layer.1.k_r", {"--layer", "1"}).status == 0);
+    CHECK(read_trace(file).find("layer.1.k_r") != nullptr);
+    // The layer that the page has turned to is in the command that draws it again.
+    REQUIRE(view({"--layer", "1", "--set", "attention.picture=stage", "--export", file}).status == 0);
+    for (const auto& [key, value] : open_safetensors(file).metadata)
+        if (key == "command") CHECK(value.find("attention.stage=layer.1.context") != std::string::npos);
+    fs::remove(file);
+    const auto refused = [&](const Outcome& wrong, const std::string& sentence) {
+        INFO(wrong.err);
+        CHECK(wrong.status == 2);
+        CHECK(wrong.err.find(sentence) != std::string::npos);
+        CHECK_FALSE(fs::exists(file));
+    };
+    refused(stage("attention", "layer.7.q"), "attention.stage is \"layer.7.q\", expected a layer from 0 to 5");
+    refused(stage("attention", "layer.0.nope"), "attention.stage is \"layer.0.nope\", which the page does not have");
+    refused(stage("attention", "nonsense"), "it would show \"layer.2.scores\" instead");
+    refused(stage("attention", "layer.0.q", {"--layer", "1"}), "expected a stage of layer 1, as --layer says");
+    refused(stage("conformance", "foo"), "conformance.stage is \"foo\", which the page does not have");
+    refused(view({"--page", "conformance", "--set", "conformance.case=foo", "--export", file}),
+            "conformance.case is \"foo\", which the page does not have");
+}
+
+TEST_CASE("view: --layer, --head and --cell are those of the page that the opened model has", "[view][cli]") {
+    const auto refusal = [](const std::vector<std::string>& arguments, const std::string& sentence) {
+        const Outcome outcome = run("locus-view", arguments, "unset DISPLAY WAYLAND_DISPLAY; ");
+        INFO(outcome.err);
+        CHECK(outcome.status == 2);
+        CHECK(outcome.err.find(sentence) != std::string::npos);
+    };
+    for (const char* model : {"tiny-roformer", "tiny-txl", "tiny-xlnet"}) {
+        refusal({model, "--layer", "4"}, "--layer is 4, expected 0 to 3");
+        refusal({model, "--head", "4"}, "--head is 4, expected 0 to 3");
+    }
+    refusal({"tiny-xlnet", "--cell", "3,9"}, "--cell is \"3,9\", expected I,J with both from 0 to 8");
+    refusal({"tiny-xlnet", "--text", "hi there", "--cell", "8,1"}, "--cell is \"8,1\"");
+    refusal({"tiny-txl", "--cell", "24,0"}, "--cell is \"24,0\", expected I,J with I from 0 to 23 and J from 0 to 47");
+    refusal({"tiny-txl", "--set", "memory.length=4", "--cell", "0,19"}, "and J from 20 to 47");
+    refusal({"tiny-xlnet", "--set", "permutation.stream=query", "--cell", "0,1"}, "expected a predicted position as I");
+    refusal({"tiny-xlnet", "--set", "permutation.sentence=1", "--layer", "1"}, "the model's own sentence");
+    if (skipped()) return;
+    const TemporaryFolder folder;
+    const auto command = [&](const std::string& model, const std::string& cell) {
+        const fs::path file = folder / (model + ".safetensors");
+        const Outcome outcome = view({model, "--layer", "1", "--head", "2", "--cell", cell, "--export", file.string()});
+        INFO(outcome.err);
+        REQUIRE(outcome.status == 0);
+        CHECK(read_trace(file).find("layer.1.probs") != nullptr);
+        for (const auto& [key, value] : open_safetensors(file).metadata)
+            if (key == "command") return value;
+        return std::string();
+    };
+    const std::string memory = command("tiny-txl", "23,47"), permutation = command("tiny-xlnet", "1,2");
+    for (const char* said : {"memory.layer=1", "memory.head=2", "memory.cell=23,47"})
+        CHECK(memory.find(said) != std::string::npos);
+    for (const char* said :
+         {"permutation.layer=1", "permutation.head=2", "permutation.cell=1,2", "permutation.stream=content"})
+        CHECK(permutation.find(said) != std::string::npos);
+}
+
 TEST_CASE("export: several files have a region and a picture's wishes each", "[view][export][cli]") {
     if (skipped()) return;
     const TemporaryFolder folder;

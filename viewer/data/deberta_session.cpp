@@ -14,6 +14,11 @@ namespace {
 constexpr Index kWords = 10;
 constexpr Index kClasses = 10;
 
+constexpr const char* kNoHead = "This checkpoint has no masked-word head, so there are no words to show.";
+constexpr const char* kNoDecoder =
+    "This model has no enhanced mask decoder: it needs a table of absolute positions that the input does not use "
+    "already, and two layers or more.";
+
 /// The pairs that a mask over tokens or pairs leaves visible; empty where it hides nothing.
 Mask visible_pairs(const ModelInput& input) {
     const Index length = input.length();
@@ -179,21 +184,24 @@ void DebertaSession::name_tokens(Answer& answer, const ModelInput& input) const 
     }
 }
 
+std::string DebertaSession::decoder_missing() const {
+    if (!deberta_.has_decoder()) return kNoDecoder;
+    return deberta_.has_head() ? "" : kNoHead;
+}
+
 void DebertaSession::fill_decoder(Answer& answer, const ModelInput& input) const {
     DecoderAnswer& decoder = answer.decoder;
     std::string stages = attention_stages(config(), answer.request.layer);
     const bool has_words = deberta_.has_head() && !input.mask_positions.empty();
     if (!deberta_.has_head())
-        decoder.no_words = "This checkpoint has no masked-word head, so there are no words to show.";
+        decoder.no_words = kNoHead;
     else if (!tokenizer())
         decoder.no_words = "This folder has no tokenizer that Locus reads, so no token is known to be [MASK].";
     else if (input.mask_positions.empty())
         decoder.no_words = "Write [MASK] into the sentence and the words it may hide appear here.";
     DebertaOptions options = answer.options;
     if (!deberta_.has_decoder()) {
-        decoder.unavailable =
-            "This model has no enhanced mask decoder: it needs a table of absolute positions that the input does not "
-            "use already, and two layers or more.";
+        decoder.unavailable = kNoDecoder;
         options.decoder = MaskDecoder::none;
     } else if (input.length() > config().max_position_embeddings) {
         decoder.unavailable = std::to_string(input.length()) + " tokens are too many for the mask decoder: its table " +

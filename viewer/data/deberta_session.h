@@ -102,6 +102,8 @@ public:
 
     const DebertaConfig& config() const { return deberta_.config(); }
     bool has_decoder() const { return deberta_.has_decoder() && deberta_.has_head(); }
+    /// Why the mask decoder tells no words, whatever the sentence is: one sentence; empty where it can.
+    std::string decoder_missing() const;
 
     /// Throws Error(unsupported) where a text is asked for and the folder has no tokenizer.
     void check(const Request& request) const {

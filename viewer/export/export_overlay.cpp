@@ -21,7 +21,8 @@ void ExportOverlay::look_at(Scene& scene, Page& page) {
     if (open_) return;
     open_ = focus_ = true;
     regions_ = {"page", "screen", "layer"};
-    if (!scene.answer || scene.answer->trace.stages().empty()) regions_.pop_back();
+    const Trace* layer = page.layer_trace(scene);
+    if (!layer || layer->stages().empty()) regions_.pop_back();
     for (const NamedMatrix& matrix : page.numbers(scene)) regions_.push_back(matrix.id);
     ExportChoice& choice = scene.state.exports;
     choice.region = std::min(choice.region, regions_.size() - 1);

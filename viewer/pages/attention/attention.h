@@ -59,6 +59,9 @@ public:
     void draw_formula(Scene& scene, const Rect& bar) override;
     bool press(Scene& scene, const KeyPress& press) override;
     std::vector<NamedMatrix> numbers(const Scene& scene) override;
+    const Trace* layer_trace(const Scene& scene) const override {
+        return scene.answer ? &scene.answer->trace : nullptr;
+    }
 
 private:
     /// Everything that the pictures of a head depend on.

@@ -153,10 +153,11 @@ void AttentionPage::draw_curves(Scene& scene, const Rect& cells) {
         if (chosen) ui.fill({x, y + ui.px(8), x + width, y + ui.px(9)}, ui.theme->muted);
         x += width + ui.px(12);
     }
-    ui.text(x - ui.px(2), y, "by distance", ui.theme->text, Face::title);
+    // Where both do not fit, what the numbers are goes first: that they are by distance is also said below.
     const char* note = shares ? "|term \u2212 row mean|" : "mean |term|";
     if (cells.x1 - x > ui.text_width("by distance", Face::title) + ui.text_width(note, Face::mono_small) + ui.px(12))
-        ui.text(cells.x1, y, note, ui.theme->muted, Face::mono_small, Align::right);
+        ui.text(x - ui.px(2), y, "by distance", ui.theme->text, Face::title);
+    ui.text_within(cells.x1, y, cells.x1 - x, note, ui.theme->muted, Face::mono_small, Align::right);
 
     LinePlot plot;
     plot.first_x = 1 - static_cast<double>(scene.answer->length());

@@ -43,6 +43,11 @@ void AttentionPage::step_stage(State& state, const Answer& answer, Index by) con
 
 void AttentionPage::draw_stage(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
+    const Answer& answer = *scene.answer;
+    std::string& wished = scene.state.attention.stage;
+    // The name is that of what is seen.  An answer that is a moment old must not undo what was chosen since.
+    if (!answer.shown_stage.empty() && answer.request.stage == at_layer(wished, scene.state.layer))
+        wished = answer.shown_stage;
     const Rect inside = area.inset(ui.px(16), ui.px(12));
     const float names = ui.px(kStageNames);
     draw_stage_names(scene, {inside.x0, inside.y0, inside.x0 + names, inside.y1});

@@ -161,6 +161,11 @@ void ConformancePage::draw(Scene& scene, const Rect& area) {
     const Rect inside = area.inset(ui.px(16), ui.px(12));
     draw_headline(scene, {inside.x0, inside.y0, inside.x1, inside.y0 + ui.px(22)});
     const ReportedCase& one = shown_case(state);
+    // The names are those of what is seen, once the report is the one that was asked for; none: the page chooses.
+    if (settled(scene.state)) {
+        if (!state.stage.empty()) state.stage = shown_stage(state);
+        if (!state.shown_case.empty()) state.shown_case = one.id;
+    }
     float below = inside.y0 + ui.px(28);
     if (!one.id.empty()) below = draw_map(scene, {inside.x0, below, inside.x1, inside.y1}) + ui.px(6);  // a kit's cases
     ui.hairline_across(inside.x0, inside.x1, below);

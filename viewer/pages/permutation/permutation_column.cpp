@@ -240,7 +240,8 @@ void PermutationPage::fit(PermutationState& state) {
         fitted_ = sentence().words();
         // A cell of the query stream needs a target that looks.
         const std::vector<Index> predicted = predicted_of(cards(state));
-        if (runs_model(state) && std::find(predicted.begin(), predicted.end(), state.cell.i) == predicted.end())
+        if (runs_model(state) && state.stream == 1 &&
+            std::find(predicted.begin(), predicted.end(), state.cell.i) == predicted.end())
             state.cell = {shown_row(state), 0};
     }
     const auto length = static_cast<Index>(words(state).size());

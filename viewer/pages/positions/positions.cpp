@@ -19,7 +19,7 @@
 
 namespace locus {
 
-/// What happens to an offset on its way to a row.
+/// How an offset gets its row: one of its own, one that it shares by the logarithm, or the one of all beyond the edge.
 enum class Part { itself, logarithm, edge };
 
 class PositionsPage : public Page {
@@ -47,13 +47,14 @@ private:
     void draw_numbers_instead(const Scene& scene, SideColumn& column) const;
     void draw_own_values(Scene& scene, SideColumn& column) const;
     void draw_staircase(Scene& scene, const Rect& area);
-    /// Which part of the line serves an offset.
+    /// Which part of the line serves an offset: by whether another offset of the page has the same row.
     Part part_of(const PositionsState& state, Index offset) const;
     Index mid(const PositionsState& state) const { return static_cast<Index>(state.span) / 2; }
 
     std::string made_for_;
     std::uint64_t version_ = 0;
     std::optional<RelativeBuckets> line_;
+    std::vector<Index> sharing_;  // how many offsets of the page have a row
     Heatmap offsets_, rows_;
 };
 
@@ -137,6 +138,9 @@ void PositionsPage::refresh(Scene& scene) {
         ++version_;
         line_ = state.kind == 1 ? RelativeBuckets::logarithmic(length, length, span, farthest, clamp)
                                 : RelativeBuckets::clamped(length, length, span);
+        sharing_.assign(static_cast<std::size_t>(2 * line_->span()), 0);
+        for (Index offset = 1 - length; offset < length; ++offset)
+            ++sharing_[static_cast<std::size_t>(line_->row_of_offset(offset))];
     }
     Matrix<float> offsets(length, length), rows(length, length);
     for (Index i = 0; i < length; ++i)
@@ -146,14 +150,13 @@ void PositionsPage::refresh(Scene& scene) {
         }
     const PictureVersion version{version_, 0, scene.state.theme};
     offsets_.show(version, offsets, {}, MapKind::diverging);
-    rows_.show(version, rows, {}, MapKind::diverging, ValueRange{0, static_cast<double>(2 * span)});
+    rows_.show(version, rows, {}, MapKind::diverging, ValueRange{0, static_cast<double>(2 * span - 1)});
 }
 
 Part PositionsPage::part_of(const PositionsState& state, Index offset) const {
-    const Index row = line_->row_of_offset(offset), size = std::abs(offset), span = line_->span();
-    if (state.kind == 0) return row == offset + span ? Part::itself : Part::edge;
-    if (size <= mid(state) && row == offset + span) return Part::itself;
-    return size >= static_cast<Index>(state.farthest) - 1 ? Part::edge : Part::logarithm;
+    if (sharing_[static_cast<std::size_t>(line_->row_of_offset(offset))] == 1) return Part::itself;
+    const bool beyond = state.kind == 0 || std::abs(offset) >= static_cast<Index>(state.farthest) - 1;
+    return beyond ? Part::edge : Part::logarithm;
 }
 
 void PositionsPage::draw(Scene& scene, const Rect& area) {
@@ -286,7 +289,7 @@ void PositionsPage::draw_edge(const Scene& scene, const Rect& cells) const {
     const auto length = static_cast<Index>(state.length);
     const auto is_edge = [&](Index i, Index j) { return part_of(state, i - j) == Part::edge; };
     ui.draw().push_clip(cells.min(), cells.max());
-    // The border between the clamped corners and the cells that still have a row of their own; first a wider one in the
+    // The border between the corners that share one row and the cells that still have others; first a wider one in the
     // background's colour, so that it stands out on every shade.
     for (const bool halo : {true, false})
         for (Index i = 0; i < length; ++i)
@@ -315,15 +318,16 @@ void PositionsPage::draw_staircase(Scene& scene, const Rect& area) {
     plot.steps = true;
     plot.x_name = "i \u2212 j";
     plot.decimals = 0;
-    plot.high = static_cast<double>(2 * line_->span());
+    plot.high = static_cast<double>(2 * line_->span()) - 0.5;  // the last row stands clear of the frame
     plot.marked_x = static_cast<double>(state.cell.i - state.cell.j);
     const std::vector<double> empty(static_cast<std::size_t>(2 * length - 1), nothing);
     plot.curves = {{empty, ui.theme->text, "its own row"},
                    {empty, ui.theme->muted, "logarithm"},
-                   {empty, ui.theme->p2p, "clamped"}};
+                   {empty, ui.theme->p2p, "edge, shared"}};
     for (Index offset = 1 - length; offset < length; ++offset)
         plot.curves[static_cast<std::size_t>(part_of(state, offset))]
             .values[static_cast<std::size_t>(offset + length - 1)] = static_cast<double>(line_->row_of_offset(offset));
+    ui.note("positions/own", static_cast<double>(std::count(sharing_.begin(), sharing_.end(), 1)));
     float x = area.x0 + ui.text_width("from offset to row", Face::title) + ui.px(20);
     for (const Curve& curve : plot.curves) {
         if (state.kind == 0 && curve.name == "logarithm") continue;
@@ -435,13 +439,11 @@ void PositionsPage::draw_sharing(const Scene& scene, SideColumn& column) const {
     const PositionsState& state = scene.state.positions;
     const Index offset = state.cell.i - state.cell.j, row = line_->row(state.cell.i, state.cell.j);
     const Part part = part_of(state, offset);
-    Index sharing = 0, pairs = 0;
+    const Index sharing = sharing_[static_cast<std::size_t>(row)];
+    Index pairs = 0;
     const auto length = static_cast<Index>(state.length);
     for (Index o = 1 - length; o < length; ++o)
-        if (line_->row_of_offset(o) == row) {
-            ++sharing;
-            pairs += length - std::abs(o);
-        }
+        if (line_->row_of_offset(o) == row) pairs += length - std::abs(o);
     const auto note = [&](const char* id, Index value) { scene.ui.note(id, static_cast<double>(value)); };
     note("positions/offset", offset);
     note("positions/row", row);
@@ -450,10 +452,10 @@ void PositionsPage::draw_sharing(const Scene& scene, SideColumn& column) const {
     column.heading("Who shares row " + std::to_string(row) + "?", "of " + std::to_string(2 * line_->span()));
     column.row("offsets", std::to_string(sharing));
     column.row("pairs of tokens", std::to_string(pairs));
-    column.sentence(part == Part::itself ? "Near tokens have a row for every offset: the model tells them all apart."
-                    : part == Part::logarithm
-                        ? "Far tokens share rows, and the farther the more: roughly where is enough."
-                        : "Beyond the edge every offset gets the same row: farther cannot be told apart.");
+    column.sentence(
+        part == Part::itself      ? "One offset has this row to itself: the model tells it apart from all others."
+        : part == Part::logarithm ? "Far tokens share rows, and the farther the more: roughly where is enough."
+                                  : "From the edge on every offset gets the same row: farther cannot be told apart.");
 }
 
 void PositionsPage::draw_formula(Scene& scene, const Rect& bar) {

@@ -29,6 +29,9 @@ public:
     void draw_side(Scene& scene, const Rect& area) override;
     void draw_formula(Scene& scene, const Rect& bar) override;
     std::vector<NamedMatrix> numbers(const Scene& scene) override;
+    const Trace* layer_trace(const Scene& scene) const override {
+        return scene.answer ? &scene.answer->trace : nullptr;
+    }
     bool press(Scene& scene, const KeyPress& press) override;
 
 private:
@@ -40,7 +43,7 @@ private:
     void draw_models(Scene& scene, const Rect& area);
     /// The matrix of a page's small picture; false where it has none.
     bool show_matrix(const Scene& scene, const std::string& page, Heatmap& heatmap) const;
-    void draw_words(Scene& scene, const Rect& box) const;
+    void draw_words(const Scene& scene, const Rect& box) const;
     void draw_dials(Scene& scene, const Rect& box) const;
     void draw_tour(Scene& scene, class SideColumn& column) const;
     void draw_recent(Scene& scene, class SideColumn& column) const;
@@ -79,6 +82,22 @@ constexpr Card kTraining = {"training", 'a', "Training",
 bool exists(const std::string& page) {
     return std::any_of(page_names().begin(), page_names().end(),
                        [&](const PageName& known) { return page == known.name; });
+}
+
+/// Why there are no words at a [MASK]: one sentence, as the Decoder page has it; empty where there are some.
+std::string no_words(const Scene& scene) {
+    std::string missing = scene.session.decoder_missing();
+    if (!missing.empty() || !scene.answer) return missing;
+    const DecoderAnswer& decoder = scene.answer->decoder;
+    if (!decoder.unavailable.empty()) return decoder.unavailable;
+    return decoder.masks.empty() ? decoder.no_words : "";
+}
+
+/// Every title has to fit beside its picture, and the pictures are of one size.
+float widest_title(const Ui& ui) {
+    float widest = 0;
+    for (const Card& card : kCards) widest = std::max(widest, ui.text_width(card.title, Face::title));
+    return widest;
 }
 
 /// The rail's buttons have the pages' names themselves.
@@ -199,13 +218,17 @@ void StartPage::draw_card(Scene& scene, const Rect& card, const std::string& pag
     ui.outline(card, mouse.hovered ? theme.muted : theme.line, 1, 6);
     const float pad = ui.px(12), words = ui.px(56);
     const bool below = card.height() > 0.85f * card.width();  // the picture below the words, else at their left
+    const float beside = std::min(card.width() * 0.46f, card.width() - 3 * pad - ui.px(16) - widest_title(ui));
     const float side = std::floor(below ? std::min(card.height() - 2 * pad - words, card.width() - 2 * pad)
-                                        : std::min(card.height() - 2 * pad, card.width() * 0.46f));
+                                        : std::min(card.height() - 2 * pad, beside));
     const float left = below ? card.middle_x() - side / 2 : card.x0 + pad;
     const float top = below ? card.y0 + pad + words : card.middle_y() - side / 2;
     const Rect picture{left, top, left + side, top + side};
     float x = below ? card.x0 + pad : picture.x1 + pad;
-    if (page == "decoder") {
+    const std::string missing = page == "decoder" ? no_words(scene) : "";
+    if (!missing.empty()) {
+        x = card.x0 + pad;
+    } else if (page == "decoder") {
         draw_words(scene, picture);
     } else if (page == "rope") {
         draw_dials(scene, picture);
@@ -218,7 +241,7 @@ void StartPage::draw_card(Scene& scene, const Rect& card, const std::string& pag
     ui.text_within(x, y + ui.px(8), width - ui.px(14), title, theme.text, Face::title);
     ui.text(card.x1 - pad, y + ui.px(8), std::string(1, key), there ? theme.muted : faded(theme.muted, 0.5f),
             Face::mono_small, Align::right);
-    ui.paragraph(x, y + ui.px(20), width, about, theme.muted, Face::label);
+    ui.paragraph(x, y + ui.px(20), width, missing.empty() ? about : missing, theme.muted, Face::label);
     if (page == "conformance")
         ui.text_within(x, card.y1 - pad - ui.px(8), width, "./locus kit check", theme.text, Face::mono);
     if (!mouse.clicked) return;
@@ -334,31 +357,31 @@ bool StartPage::show_matrix(const Scene& scene, const std::string& page, Heatmap
     return true;
 }
 
-void StartPage::draw_words(Scene& scene, const Rect& box) const {
+/// The likeliest words of the first two places, each with its bar at its right: none is too long for its bar there.
+void StartPage::draw_words(const Scene& scene, const Rect& box) const {
     const Ui& ui = scene.ui;
     const Theme& theme = *ui.theme;
-    if (!scene.answer) return;
+    if (!scene.answer || scene.answer->decoder.masks.empty()) return;
     const DecoderAnswer& decoder = scene.answer->decoder;
-    if (!decoder.unavailable.empty()) {
-        ui.paragraph(box.x0, box.y0, box.width(), decoder.unavailable, theme.muted, Face::label);
-        return;
-    }
-    if (decoder.masks.empty()) {
-        ui.paragraph(box.x0, box.y0, box.width(), "This sentence has no [MASK].", theme.muted, Face::label);
-        return;
-    }
-    const std::size_t masks = std::min<std::size_t>(2, decoder.masks.size());
-    const float part = box.height() / static_cast<float>(masks);
+    const std::size_t masks = std::min<std::size_t>(2, decoder.masks.size()), rows = masks == 1 ? 6 : 3;
+    const auto shown = [&](std::size_t m) {
+        const std::vector<Word>& words = decoder.masks[m].with_decoder;
+        return std::vector<Word>(words.begin(),
+                                 words.begin() + static_cast<std::ptrdiff_t>(std::min(words.size(), rows)));
+    };
+    float widest = 0;
+    for (std::size_t m = 0; m < masks; ++m)
+        for (const Word& word : shown(m)) widest = std::max(widest, ui.text_width(word.piece, Face::label));
+    const float names = std::min(widest, box.width() * 0.6f), bar = box.x0 + names + ui.px(6);
+    const float pitch = box.height() / static_cast<float>(masks * rows);
     for (std::size_t m = 0; m < masks; ++m) {
-        const auto& words = decoder.masks[m].with_decoder;
-        const auto rows = static_cast<float>(masks == 1 ? 6 : 3);
-        const float pitch = part / rows;
-        for (std::size_t n = 0; n < std::min<std::size_t>(words.size(), static_cast<std::size_t>(rows)); ++n) {
-            const float y = box.y0 + static_cast<float>(m) * part + (static_cast<float>(n) + 0.5f) * pitch;
+        const std::vector<Word> words = shown(m);
+        for (std::size_t n = 0; n < words.size(); ++n) {
+            const float y = box.y0 + (static_cast<float>(m * rows + n) + 0.5f) * pitch;
             const auto share = static_cast<float>(std::sqrt(words[n].probability));
-            ui.fill({box.x0, y - pitch * 0.42f, box.x0 + std::max(ui.px(2), box.width() * share), y + pitch * 0.42f},
+            ui.text_within(box.x0, y, names, words[n].piece, theme.text, Face::label);
+            ui.fill({bar, y - pitch * 0.36f, bar + std::max(ui.px(2), (box.x1 - bar) * share), y + pitch * 0.36f},
                     faded(m == 0 ? theme.c2p : theme.c2c, n == 0 ? 0.55f : 0.25f), 2);
-            ui.text_within(box.x0 + ui.px(5), y, box.width() - ui.px(6), words[n].piece, theme.text, Face::label);
         }
     }
 }
