@@ -536,4 +536,31 @@ TEST_CASE("export: page Training leaves one head's terms, both curves and every 
     CHECK(snapshots(1, 1) == losses(0, 1));
 }
 
+TEST_CASE("export: how much each term moves a head, over all heads and by distance, leaves as numbers",
+          "[view][attention][export][cli]") {
+    if (skipped()) return;
+    const TemporaryFolder folder;
+    const std::string page = (folder / "page.safetensors").string(), shares = (folder / "shares.safetensors").string();
+    REQUIRE(view({"--page", "attention", "--layer", "2", "--head", "3", "--export", page}).status == 0);
+    REQUIRE(view({"--page", "attention", "--set", "attention.picture=heads", "--export", shares, "--region", "shares"})
+                .status == 0);
+    const Trace terms = read_trace(page);
+    const Matrix<double> of_heads = read_trace(shares).at("shares").as<double>().matrix();
+    REQUIRE((of_heads.rows() == 36 && of_heads.cols() == 3));
+    // A number that a whole row has in common moves nothing: what counts is how far a term is from its row's mean.
+    Eigen::Array3d moves;
+    for (Index n = 0; n < 3; ++n) {
+        const char* stems[] = {"c2c", "c2p", "p2c"};
+        const Matrix<double> term = terms.at(std::string("layer.2.") + stems[n]).as<float>().matrix().cast<double>();
+        moves[n] = (term.colwise() - term.rowwise().mean()).cwiseAbs().sum();
+        const Matrix<double> strength = terms.at("strength").as<double>().matrix();
+        REQUIRE((strength.rows() == 2 * term.rows() - 1 && strength.cols() == 3));
+        const Index d = -2;  // i - j
+        CHECK(strength(d + term.rows() - 1, n) == Approx(term.diagonal(-d).cwiseAbs().mean()).epsilon(1e-5));
+    }
+    for (Index n = 0; n < 3; ++n) CHECK(of_heads(2 * 6 + 3, n) == Approx(moves[n] / moves.sum()).epsilon(1e-5));
+    const Matrix<double> by_distance = terms.at("share").as<double>().matrix();
+    for (Index d = 0; d < by_distance.rows(); ++d) CHECK(by_distance.row(d).sum() == Approx(1));
+}
+
 }  // namespace locus::test::test_exported_files

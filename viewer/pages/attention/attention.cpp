@@ -258,6 +258,12 @@ std::vector<NamedMatrix> AttentionPage::numbers(const Scene& scene) {
         const Index heads = matrices_of(*shown).heads;
         matrices.push_back(named_slice(shown->name, shown->name, *shown, 0, std::min(head, heads - 1)));
     }
+    const AttentionPicture picture = scene.state.attention.picture;
+    if (picture == AttentionPicture::head) {
+        matrices.push_back(by_distance("strength", "mean |term| by distance", strength_));
+        matrices.push_back(by_distance("share", "share of each term by distance", share_));
+    }
+    if (picture == AttentionPicture::all_heads && answer.overview) matrices.push_back(shares_of(*answer.overview));
     return matrices;
 }
 

@@ -103,6 +103,11 @@ private:
     void refresh_heads(const Scene& scene);
     void draw_one_head(Scene& scene, const Rect& picture, Index layer, Index head, bool numbers);
     void describe_head(const Scene& scene, Index layer, Index head) const;
+    /// A curve as numbers: a row for each i - j, a column for each term.
+    static NamedMatrix by_distance(const std::string& id, const std::string& title,
+                                   const std::array<std::vector<double>, 3>& curves);
+    /// The bars below the heads as numbers: a row for each head of each layer, a column for each term.
+    static NamedMatrix shares_of(const Overview& overview);
     // attention_stage.cpp
     void draw_stage(Scene& scene, const Rect& area);
     void draw_stage_names(Scene& scene, const Rect& area);

@@ -1,6 +1,7 @@
 // Every head of every layer: its probabilities in the colour of the term that moves them most.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "viewer/pages/attention/attention.h"
 #include "viewer/plots/line_plot.h"
@@ -182,6 +183,49 @@ void AttentionPage::draw_curves(Scene& scene, const Rect& cells) {
     draw_line_plot(ui, "strength", {cells.x0 - ui.px(4), cells.y0, cells.x1, cells.y1 + ui.px(3)}, plot);
     ui.text(cells.x1, cells.y1 + ui.px(17), "to the right \u2190 i \u2212 j \u2192 to the left", ui.theme->muted,
             Face::mono_small, Align::right);
+}
+
+// The same numbers for other programs.
+
+namespace {
+
+/// A column for each term, named as the stage is.
+NamedMatrix sheet_of_terms(const std::string& id, const std::string& title, const Matrix<double>& values,
+                           std::vector<std::string> rows) {
+    NamedMatrix sheet = named_matrix(id, title, id, values);
+    sheet.rows = std::move(rows);
+    for (Index n = 0; n < values.cols(); ++n) sheet.cols.push_back(kAttentionPanels[static_cast<std::size_t>(n)].stem);
+    return sheet;
+}
+
+}  // namespace
+
+NamedMatrix AttentionPage::by_distance(const std::string& id, const std::string& title,
+                                       const std::array<std::vector<double>, 3>& curves) {
+    std::size_t longest = 0;
+    for (const std::vector<double>& curve : curves) longest = std::max(longest, curve.size());
+    const auto distances = static_cast<Index>(longest);
+    // A term that the model has not keeps its column, of no numbers.
+    Matrix<double> values = Matrix<double>::Constant(distances, 3, std::numeric_limits<double>::quiet_NaN());
+    std::vector<std::string> rows;
+    for (Index d = 0; d < distances; ++d) rows.push_back(std::to_string(d - distances / 2));
+    for (std::size_t n = 0; n < curves.size(); ++n)
+        for (std::size_t d = 0; d < curves[n].size(); ++d)
+            values(static_cast<Index>(d), static_cast<Index>(n)) = curves[n][d];
+    return sheet_of_terms(id, title, values, std::move(rows));
+}
+
+NamedMatrix AttentionPage::shares_of(const Overview& overview) {
+    Matrix<double> values(overview.layers * overview.heads, 3);
+    std::vector<std::string> rows;
+    for (Index layer = 0; layer < overview.layers; ++layer)
+        for (Index head = 0; head < overview.heads; ++head) {
+            const TermShares& shares = overview.at(layer, head).shares;
+            for (std::size_t n = 0; n < shares.size(); ++n)
+                values(layer * overview.heads + head, static_cast<Index>(n)) = shares[n];
+            rows.push_back("layer " + std::to_string(layer) + ", head " + std::to_string(head));
+        }
+    return sheet_of_terms("shares", "share of each term, head by head", values, std::move(rows));
 }
 
 }  // namespace locus
