@@ -194,6 +194,11 @@ void check_options(const Options& options) {
                 "--precision is \"" + options.precision + "\", expected f32 or f64");
     LOCUS_CHECK(options.device == "cpu" || options.device == "cuda",
                 "--device is \"" + options.device + "\", expected cpu or cuda");
+    for (const char* other : {".npz", ".npy", ".csv", ".json", ".txt", ".pt", ".bin"})
+        LOCUS_CHECK(std::filesystem::path(options.out).extension() != other,
+                    "--out is \"" + printable(options.out) +
+                        "\", expected a name that ends in .safetensors: a trace is "
+                        "written in no other format");
     LOCUS_CHECK(options.answers.empty() || options.gradients, "--answer goes with --gradients");
     LOCUS_CHECK(!options.reference || !options.gradients, "--reference goes with a forward pass, found --gradients");
     if (options.text_file.empty()) return;

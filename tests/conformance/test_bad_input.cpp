@@ -366,6 +366,14 @@ TEST_CASE("bad input: an option with an empty value is refused, not ignored", "[
     check_refusal(run("locus-fill", {"--model", "", "a [MASK]"}), 2, {"--model"});
 }
 
+TEST_CASE("bad input: a trace is not written under the name of another format", "[cli]") {
+    const TemporaryFolder folder;
+    const std::string file = (folder / "trace.npz").string();
+    check_refusal(run("locus-trace", {"--model", "tiny-v3", "--tokens", "3,5", "--out", file}), 2,
+                  {file, "ends in .safetensors"});
+    CHECK_FALSE(fs::exists(file));
+}
+
 TEST_CASE("bad input: a mask that is neither 0 nor 1", "[cli]") {
     check_refusal(Model("safetensors").trace({"--tokens", "3,5", "--mask", "7,1"}), 2,
                   {"mask holds 7, expected 0 (hidden) or 1 (visible)"});

@@ -67,6 +67,10 @@ TEST_CASE("kit check: halves that were stored as F32 are judged as halves, and t
     CHECK(result.report.pass());
     CHECK(result.report.dtype == "F16 in F32");
     CHECK_THAT(report_json(result.report), Catch::Contains("\"rounded_to\": \"F16\""));
+    CHECK_THAT(report_text(result.report, false), Catch::Contains("in half precision some mistakes are smaller"));
+    Report whole = result.report;
+    whole.dtype = "F32";
+    CHECK_THAT(report_text(whole, false), !Catch::Contains("half precision"));
     const Outcome pair = run("locus-check", {(one.folder / "reference.safetensors").string(), file.string()});
     CHECK(pair.status == 0);
     CHECK_THAT(pair.out, Catch::Contains("every number of the candidate is exact in F16, whatever it is stored in"));
@@ -183,6 +187,34 @@ TEST_CASE("kit check: a port that follows a dialect throughout passes under it a
     };
     CHECK(last_row(reference_of(masked)).sum() == 0);
     CHECK(last_row(reference_under(KitFixture::kit(), masked, Dialect::hf)).sum() == Approx(1));
+}
+
+TEST_CASE("kit check: a port that follows another dialect is told which one", "[kit]") {
+    const KitCase& one = KitFixture::one("L3/ms_deberta_v3_long");
+    const auto judged = [&](const Trace& trace) {
+        CheckOptions options;
+        options.family = "deberta";
+        const auto of_case = [&](const KitCase& each) {
+            return each.id == one.id ? std::optional(dump_of(trace)) : std::nullopt;
+        };
+        const CheckResult result = check_kit(KitFixture::kit(), of_case, options);
+        const auto found = std::find_if(result.report.cases.begin(), result.report.cases.end(),
+                                        [&](const CaseReport& each) { return each.id == one.id; });
+        REQUIRE(found != result.report.cases.end());
+        return *found;
+    };
+    const Trace hf = reference_under(KitFixture::kit(), one, Dialect::hf);
+    const CaseReport report = judged(hf);
+    CHECK(report.verdict == Verdict::fail);
+    CHECK(report.passes_as == "hf");
+    CHECK_THAT(divergence_text(report), Catch::Contains("  with --dialect hf this case passes: "));
+    CHECK(judged(reference_of(one)).passes_as.empty());
+    const CaseReport wrong = judged(spoiled(hf, "layer.0.v", [](Tensor<double> values) {
+        values[0] += 1;
+        return values;
+    }));
+    CHECK(wrong.verdict == Verdict::fail);
+    CHECK(wrong.passes_as.empty());
 }
 
 TEST_CASE("kit check: what follows from given stages is the same in every dialect", "[kit]") {

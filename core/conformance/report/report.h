@@ -41,6 +41,7 @@ struct CaseReport {
     std::string other_inputs;               // one clause: what was found and is not used, and why
     std::optional<ShownStage> first;        // the first stage that fails while what it depends on passes, waivers aside
     std::vector<std::string> would_narrow;  // stages not reported that would narrow the mistake down most, best first
+    std::string passes_as;    // the dialect in which a case of the kit would pass: "official"; empty if none
     std::string would_learn;  // one sentence: what to pass so that more mistakes can be judged; empty if nothing
     std::string waiver;       // its reason, where there is one
     /// Absolute paths of what was compared; empty where it lay in no single file (recomputed, .npy, a program's

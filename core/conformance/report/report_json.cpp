@@ -153,6 +153,7 @@ Json case_json(const CaseReport& report) {
             {"pattern", report.diagnosis ? Json(report.diagnosis->pattern) : Json()},
             {"would_narrow", report.would_narrow},
             {"would_learn", report.would_learn},
+            {"passes_as", report.passes_as},
             {"rounded_to", report.rounded_to.empty() ? Json() : Json(report.rounded_to)},
             {"stages", stages},
             {"missing", report.comparison.missing},

@@ -371,6 +371,9 @@ std::string explanation_text(const CaseReport& report) {
         text += "  the encoder is right: every layer that was reported agrees; look at the head\n";
     if (report.all) text += all_mistakes(*report.all);
     if (report.all && !report.all->doubt.empty()) text += "  but " + report.all->doubt + "\n";
+    if (!report.passes_as.empty())
+        text += "  with --dialect " + report.passes_as +
+                " this case passes: the port has no mistake if that is what it follows\n";
     if (!report.inputs.empty()) text += "  tokens and masks: " + report.inputs + "\n";
     if (!report.other_inputs.empty()) text += "  " + report.other_inputs + "\n";
     if (!report.would_learn.empty()) text += "  " + report.would_learn + "\n";
@@ -390,6 +393,14 @@ static std::string loose_stages(const Report& report) {
         for (const std::string& name : one.comparison.loose()) loose.push_back(one.id + " " + name);
     }
     return loose_text(loose, stages);
+}
+
+/// What no number of these dumps can show.
+static std::string hidden_by_halves(const Report& report) {
+    const bool is_half = report.dtype.starts_with("F16") || report.dtype.starts_with("BF16");
+    return is_half ? "in half precision some mistakes are smaller than the rounding, such as another form of GELU or "
+                     "another eps: dumps in float32 show them\n"
+                   : "";
 }
 
 /// What a port reports beyond its cases, and nobody could compute.
@@ -434,7 +445,7 @@ std::string report_text(const Report& report, bool colour) {
         text += "locus kit " + report.kit + " (" + report.kit_hash.substr(0, 8) + ")  dumps " + report.candidate +
                 (report.dialect.empty() ? "" : "  dialect " + report.dialect) +
                 (report.dtype.empty() ? "" : "  " + report.dtype) + "\n" + levels(report, colour) +
-                loose_stages(report) + not_compared(report);
+                loose_stages(report) + hidden_by_halves(report) + not_compared(report);
     std::map<std::string, std::vector<std::string>> refused;  // ids by reason
     for (const CaseReport& one : report.cases)
         if (one.verdict == Verdict::fail && !one.refusal.empty()) refused[reason_of(one)].push_back(one.id);
