@@ -194,11 +194,6 @@ void check_options(const Options& options) {
                 "--precision is \"" + options.precision + "\", expected f32 or f64");
     LOCUS_CHECK(options.device == "cpu" || options.device == "cuda",
                 "--device is \"" + options.device + "\", expected cpu or cuda");
-    for (const char* other : {".npz", ".npy", ".csv", ".json", ".txt", ".pt", ".bin"})
-        LOCUS_CHECK(std::filesystem::path(options.out).extension() != other,
-                    "--out is \"" + printable(options.out) +
-                        "\", expected a name that ends in .safetensors: a trace is "
-                        "written in no other format");
     LOCUS_CHECK(options.answers.empty() || options.gradients, "--answer goes with --gradients");
     LOCUS_CHECK(!options.reference || !options.gradients, "--reference goes with a forward pass, found --gradients");
     if (options.text_file.empty()) return;
@@ -208,6 +203,13 @@ void check_options(const Options& options) {
     LOCUS_CHECK(request.texts.empty() && request.tokens.empty() && request.input_file.empty() && request.mask.empty() &&
                     request.labels.empty() && request.segment == 0,
                 "--text-file is the input, found --text, --tokens, --input, --mask, --labels or --segment beside it");
+}
+
+void check_format(const std::string& out) {
+    for (const char* other : {".npz", ".npy", ".csv", ".json", ".txt", ".pt", ".bin"})
+        LOCUS_CHECK(std::filesystem::path(out).extension() != other,
+                    "--out is \"" + printable(out) +
+                        "\", expected a name that ends in .safetensors: a trace is written in no other format");
 }
 
 /// The files that --out must not be: the inputs, and what makes up the model.
@@ -357,6 +359,7 @@ int main(int argc, char** argv) {
         LOCUS_CHECK(program.given("--model"), "--model is required; locus trace --help lists the options");
         check_options(options);
         check_apart({options.out}, what_is_read(options));
+        check_format(options.out);
         if (!options.text_file.empty()) return trace_lines(program, options);
         for (std::string& text : options.request.texts) text = cli::readable_text(program, text);
         const Result result = run(program, options);
