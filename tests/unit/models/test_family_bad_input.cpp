@@ -27,32 +27,6 @@ std::string refused(const char* name, const std::vector<ModelInput>& segments) {
     return sentence;
 }
 
-/// The tensors of a checkpoint and the name of one more.
-class WithOneMore : public WeightSource {
-public:
-    WithOneMore(std::shared_ptr<const WeightSource> all, std::string more)
-        : all_(std::move(all)), more_(std::move(more)) {}
-    std::optional<Shape> shape(const std::string& name) const override {
-        return name == more_ ? std::optional(Shape{2, 2}) : all_->shape(name);
-    }
-    std::vector<std::string> names() const override {
-        std::vector<std::string> names = all_->names();
-        names.push_back(more_);
-        return names;
-    }
-    std::string location() const override { return all_->location(); }
-    Matrix<float> rows_f32(const std::string& name, Index first, Index rows) const override {
-        return all_->rows_f32(name, first, rows);
-    }
-    Matrix<double> rows_f64(const std::string& name, Index first, Index rows) const override {
-        return all_->rows_f64(name, first, rows);
-    }
-
-private:
-    std::shared_ptr<const WeightSource> all_;
-    std::string more_;
-};
-
 /// The tensors of a checkpoint but one.
 class Without : public WeightSource {
 public:
@@ -77,6 +51,24 @@ public:
 private:
     std::shared_ptr<const WeightSource> all_;
     std::string hidden_;
+};
+
+/// The tensors of a checkpoint and the name of one more.
+class WithOneMore : public Without {
+public:
+    WithOneMore(std::shared_ptr<const WeightSource> all, std::string more)
+        : Without(std::move(all), ""), more_(std::move(more)) {}
+    std::optional<Shape> shape(const std::string& name) const override {
+        return name == more_ ? std::optional(Shape{2, 2}) : Without::shape(name);
+    }
+    std::vector<std::string> names() const override {
+        std::vector<std::string> names = Without::names();
+        names.push_back(more_);
+        return names;
+    }
+
+private:
+    std::string more_;
 };
 
 bool says(const std::string& sentence, const std::string& what) {
