@@ -3,7 +3,7 @@
 #include <limits>
 #include <set>
 
-#include "core/conformance/diagnosis/evidence.h"
+#include "core/conformance/diagnosis/replay.h"
 #include "core/conformance/formulas/formulas.h"
 #include "tests/oracle_cases.h"
 

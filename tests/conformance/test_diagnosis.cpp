@@ -6,7 +6,7 @@
 #include <random>
 
 #include "core/conformance/diagnosis/diagnosis.h"
-#include "core/conformance/diagnosis/evidence.h"
+#include "core/conformance/diagnosis/replay.h"
 #include "core/conformance/diagnosis/judge.h"
 #include "core/conformance/formulas/roformer.h"
 #include "core/conformance/kit/cases.h"

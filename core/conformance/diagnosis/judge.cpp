@@ -91,7 +91,7 @@ Judge::Judge(const Evidence& evidence, const Comparison& comparison, const Stage
     }
 }
 
-std::optional<Hypothesis> Judge::judge(int mistake, const Variant& variant) const {
+std::optional<Hypothesis> Judge::judge(int mistake, const Variant& variant, const Replay::Apart& apart) const {
     if (!says_something_) return std::nullopt;
     Hypothesis hypothesis;
     hypothesis.variant = &variant;
@@ -100,7 +100,7 @@ std::optional<Hypothesis> Judge::judge(int mistake, const Variant& variant) cons
     hypothesis.explanation.how = variant.how;
     hypothesis.explanation.allowed = verdict_.tolerance.relative;
     try {
-        std::optional<Tensor<double>> predicted = predict(mistake, variant);
+        std::optional<Tensor<double>> predicted = predict(mistake, variant, apart);
         if (!predicted) return std::nullopt;
         hypothesis.predicted = std::move(*predicted);
     } catch (const FarAway& far) {
@@ -121,12 +121,13 @@ std::optional<Hypothesis> Judge::judge(int mistake, const Variant& variant) cons
     return hypothesis;
 }
 
-std::optional<Tensor<double>> Judge::predict(int mistake, const Variant& variant) const {
+std::optional<Tensor<double>> Judge::predict(int mistake, const Variant& variant, const Replay::Apart& apart) const {
     try {
         const auto reaches = [&](const Formula& formula) { return origins_.contains(formula.stem); };
         if (mistake != 0 && std::none_of(variant.formulas.begin(), variant.formulas.end(), reaches))
             return std::nullopt;
-        Replay replay(evidence_, scope(), variant.formulas, assumed_);
+        Replay replay = this->replay(variant.formulas);
+        replay.take(apart);
         replay.watch(stem(), [&](Index at, const Matrix<double>& part) { stop_if_far(at, part); });
         return replay.computed(stem());
     } catch (const NotEnough&) {
@@ -212,15 +213,19 @@ bool Judge::changes_right_neighbours(const Variant& variant) const {
     });
 }
 
-bool Judge::changes(const Variant& variant) const try {
-    const Tensor<double> right = Replay(evidence_, scope(), {}, assumed_).computed(stem());
-    const Tensor<double> wrong = Replay(evidence_, scope(), variant.formulas, assumed_).computed(stem());
-    const double allowed = verdict_.tolerance.absolute + verdict_.tolerance.relative * largest_size(right);
-    return !(largest_difference(wrong, right) <= allowed);
+std::optional<Tensor<double>> Judge::computed(const std::vector<Formula>& formulas) const try {
+    return replay(formulas).computed(stem());
 } catch (const NotEnough&) {
-    return false;
+    return std::nullopt;
 } catch (const Error&) {  // shapes that do not fit the formula
-    return false;
+    return std::nullopt;
+}
+
+bool Judge::changes(const Variant& variant) const {
+    const auto right = computed({}), wrong = computed(variant.formulas);
+    if (!right || !wrong) return false;
+    const double allowed = verdict_.tolerance.absolute + verdict_.tolerance.relative * largest_size(*right);
+    return !(largest_difference(*wrong, *right) <= allowed);
 }
 
 bool Judge::speaks_of_given(const Variant& variant) const {
@@ -303,10 +308,12 @@ std::vector<OpenHypothesis> Judge::open_hypotheses() const {
     return open;
 }
 
-std::vector<Hypothesis> Judge::judge_all(const std::vector<OpenHypothesis>& open) const {
+std::vector<Hypothesis> Judge::judge_all(const std::vector<OpenHypothesis>& open,
+                                         const std::function<Replay::Apart(std::size_t n)>& apart) const {
     std::vector<std::optional<Hypothesis>> judged(open.size());
-    share_out(open.size(), evidence_.stop,
-              [&](std::size_t n) { judged[n] = judge(open[n].mistake, *open[n].variant); });
+    share_out(open.size(), evidence_.stop, [&](std::size_t n) {
+        judged[n] = judge(open[n].mistake, *open[n].variant, apart ? apart(n) : Replay::Apart{});
+    });
     std::vector<Hypothesis> all;
     for (std::optional<Hypothesis>& one : judged)
         if (one) all.push_back(std::move(*one));

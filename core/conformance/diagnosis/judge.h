@@ -45,14 +45,21 @@ public:
     Judge(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict,
           std::vector<Formula> assumed = {});
 
-    /// The hypothesis that these formulas are the candidate's; nothing if it says nothing about the stage.
-    std::optional<Hypothesis> judge(int mistake, const Variant& variant) const;
+    /// The hypothesis that these formulas are the candidate's; nothing if it says nothing about the stage.  `apart`:
+    /// what is known of two mistakes in it, see Replay::take.
+    std::optional<Hypothesis> judge(int mistake, const Variant& variant, const Replay::Apart& apart = {}) const;
     /// Every mistake of the family that nothing contradicts, in the order of the catalogue, the right formula first.
     std::vector<OpenHypothesis> open_hypotheses() const;
-    /// Those that say something about the stage, in the order given.  Throws Cancelled.
-    std::vector<Hypothesis> judge_all(const std::vector<OpenHypothesis>& open) const;
+    /// Those that say something about the stage, in the order given.  `apart`: of each one that has two mistakes in it.
+    /// Throws Cancelled.
+    std::vector<Hypothesis> judge_all(const std::vector<OpenHypothesis>& open,
+                                      const std::function<Replay::Apart(std::size_t n)>& apart = {}) const;
     /// True if the candidate reports a stage that this way of making the mistake makes wrong, and has it right.
     bool contradicted(const Mistake& mistake, const Variant& variant) const;
+    /// Stages around this one by these formulas.
+    Replay replay(const std::vector<Formula>& formulas) const { return {evidence_, scope(), formulas, assumed_}; }
+    /// The stage by these formulas, to its last part; nothing if they say nothing about it.
+    std::optional<Tensor<double>> computed(const std::vector<Formula>& formulas) const;
     /// True if this way alone makes other numbers of the stage than the right formula does, by more than rounding
     /// explains.
     bool changes(const Variant& variant) const;
@@ -80,7 +87,7 @@ private:
     const std::string& scope() const { return place_.first; }
     const std::string& stem() const { return place_.second; }
     std::string dtype() const;  // that the stage came in
-    std::optional<Tensor<double>> predict(int mistake, const Variant& variant) const;
+    std::optional<Tensor<double>> predict(int mistake, const Variant& variant, const Replay::Apart& apart) const;
     /// True if this way changes a stage, made of what is reported, by more than `times` what rounding explains.
     bool changes_in(const std::string& scope, const std::string& stem, const Variant& variant, double times) const;
     void stop_if_far(Index at, const Matrix<double>& part) const;

@@ -116,6 +116,7 @@ public:
         evidence_.family = right_.family;
         evidence_.formulas = right_.formulas;
         evidence_.dump = right_.dump;
+        evidence_.lineage = steps.lineage();
         evidence_.is_whole_pass = true;
         for (const std::string& name : right_.given)
             if (const Stage* stage = right_.trace.find(name); stage && std::string_view(stage->dtype()) != "I64")

@@ -49,6 +49,8 @@ public:
     bool computes(const std::string& stem) const { return computed_.contains(stem); }
     /// Some stage is a gradient.
     bool goes_back() const { return goes_back_; }
+    /// For the evidence of every pass.
+    const std::shared_ptr<Lineage>& lineage() const { return lineage_; }
 
 private:
     const RightPass& right_;
@@ -56,6 +58,7 @@ private:
     std::vector<std::string> scopes_, names_;
     std::set<std::string> computed_;  // stems
     bool goes_back_ = false;
+    std::shared_ptr<Lineage> lineage_ = std::make_shared<Lineage>();
 };
 
 struct MistakenPass {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/compare.h"
-#include "core/conformance/diagnosis/evidence.h"
+#include "core/conformance/diagnosis/replay.h"
 
 namespace locus::conformance {
 

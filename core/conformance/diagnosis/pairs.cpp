@@ -1,6 +1,7 @@
 #include "core/conformance/diagnosis/pairs.h"
 
 #include <algorithm>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -13,13 +14,15 @@ bool replaces(const Variant& variant, const std::string& stem) {
 
 namespace {
 
-constexpr std::size_t kMostPaired = 32;    // hypotheses that are tried in pairs,
-constexpr std::size_t kMostOfOne = 120;    // and those that stand in place of the stage itself, or of stages
-constexpr std::size_t kMostSteps = 2;      // that lie so many steps before it and are not reported
-constexpr double kMostPairedValues = 1e9;  // values that all pairs together predict
+constexpr std::size_t kMostPaired = 32;       // hypotheses that are tried in pairs,
+constexpr std::size_t kMostOfOne = 120;       // and those that stand in place of the stage itself, or of stages
+constexpr std::size_t kMostSteps = 2;         // that lie so many steps before it and are not reported
+constexpr double kMostPairedValues = 1e9;     // values that all pairs together predict
+constexpr Index kMostAlone = Index(1) << 25;  // values that are kept of stages as single mistakes make them: 256 MB
 
 /// Two ways as one: where both stand in place of one formula the first is computed on top of the second.
 struct Pair {
+    std::size_t first_at = 0, second_at = 0;  // in the list of what is paired
     int first = 0, second = 0;
     const Variant *first_way = nullptr, *second_way = nullptr;
     Variant both;
@@ -28,8 +31,9 @@ struct Pair {
     int other_than(int mistake) const { return first == mistake ? second : first; }
 };
 
-Pair pair_of(const OpenHypothesis& first, const OpenHypothesis& second) {
-    Pair pair{first.mistake, second.mistake, first.variant, second.variant, {}};
+Pair pair_of(const std::vector<OpenHypothesis>& open, std::size_t a, std::size_t b) {
+    const OpenHypothesis &first = open[a], &second = open[b];
+    Pair pair{a, b, first.mistake, second.mistake, first.variant, second.variant, {}};
     pair.both.formulas = first.variant->formulas;
     pair.both.formulas.insert(pair.both.formulas.end(), second.variant->formulas.begin(),
                               second.variant->formulas.end());
@@ -86,16 +90,86 @@ std::vector<OpenHypothesis> to_be_paired(const Evidence& evidence, const Judge& 
     return best;
 }
 
-std::vector<Pair> pairs_of(const std::vector<OpenHypothesis>& open) {
+/// True if a formula of this way asks for the one that it stands in place of: another mistake there shows through.
+bool asks_for_what_it_replaces(const Judge& judge, const Variant& way) {
+    bool asked = false;
+    std::vector<Formula> formulas = way.formulas;
+    for (const Formula& formula : way.formulas)
+        formulas.push_back({formula.stem, formula.inputs, [&asked](const Replay&) -> Tensor<double> {
+                                asked = true;
+                                throw NotEnough{"another mistake"};
+                            }});
+    judge.computed(formulas);
+    return asked;
+}
+
+/// Two of different mistakes each, in both orders where they meet and the first is computed on top of the second.
+std::vector<Pair> pairs_of(const Judge& judge, const std::vector<OpenHypothesis>& open) {
+    std::vector<bool> asks;
+    for (const OpenHypothesis& each : open) asks.push_back(asks_for_what_it_replaces(judge, *each.variant));
+    // The first by itself, which was judged before: nothing of the second is ever computed.
+    const auto hides = [&](std::size_t a, std::size_t b) {
+        return !asks[a] &&
+               std::all_of(open[b].variant->formulas.begin(), open[b].variant->formulas.end(),
+                           [&](const Formula& formula) { return replaces(*open[a].variant, formula.stem); });
+    };
     std::vector<Pair> pairs;
     for (std::size_t a = 0; a < open.size(); ++a)
         for (std::size_t b = 0; b < open.size(); ++b) {
-            if (open[a].mistake == open[b].mistake) continue;
+            if (open[a].mistake == open[b].mistake || hides(a, b)) continue;
             // Where they do not meet, either order is the same.
-            if (a < b || meet(*open[a].variant, *open[b].variant)) pairs.push_back(pair_of(open[a], open[b]));
+            if (a < b || meet(*open[a].variant, *open[b].variant)) pairs.push_back(pair_of(open, a, b));
         }
     return pairs;
 }
+
+/// Stages as each mistake alone makes them, kept for all pairs that it is in; several may ask at once.
+class Alone {
+public:
+    Alone(const Judge& judge, const std::vector<OpenHypothesis>& open) {
+        for (const OpenHypothesis& each : open) {
+            ways_.push_back(each.variant);
+            replays_.push_back(judge.replay(each.variant->formulas));
+        }
+    }
+    /// What Replay::take wants to know of a pair.
+    Replay::Apart apart(const Pair& pair) {
+        const std::size_t a = pair.first_at, b = pair.second_at;
+        if (reads_either(a, b)) return {};
+        return [this, a, b](const std::string& stem) -> const Tensor<double>* {
+            const std::lock_guard lock(busy_);
+            const bool first = replays_[a].touches(stem), second = replays_[b].touches(stem);
+            return first == second ? nullptr : kept(first ? a : b, stem);
+        };
+    }
+
+private:
+    bool reads_either(std::size_t a, std::size_t b) {
+        const std::lock_guard lock(busy_);
+        return reads_of(a, b) || reads_of(b, a);
+    }
+    /// True if a formula of the first reads what the second touches, although the right formula does not.
+    bool reads_of(std::size_t a, std::size_t b) {
+        const Replay& second = replays_[b];
+        return std::any_of(ways_[a]->formulas.begin(), ways_[a]->formulas.end(), [&](const Formula& formula) {
+            return !second.touches(formula.stem) &&
+                   std::any_of(formula.inputs.begin(), formula.inputs.end(),
+                               [&](const std::string& input) { return second.touches(input); });
+        });
+    }
+    const Tensor<double>* kept(std::size_t n, const std::string& stem) {
+        if (values_ >= kMostAlone) return nullptr;
+        const Index before = replays_[n].kept_values();
+        const Tensor<double>& stage = replays_[n](stem);
+        values_ += replays_[n].kept_values() - before;
+        return &stage;
+    }
+
+    std::mutex busy_;
+    std::vector<const Variant*> ways_;
+    std::vector<Replay> replays_;
+    Index values_ = 0;  // that they keep together
+};
 
 /// "c2p alone; the same numbers here: mistake 12".
 std::string with_equivalents(std::string how, const std::set<int>& mistakes) {
@@ -108,11 +182,13 @@ std::string with_equivalents(std::string how, const std::set<int>& mistakes) {
 
 std::vector<Explanation> pair_behind(const Evidence& evidence, const Judge& judge, const std::string& stage,
                                      const std::vector<Hypothesis>& alone, std::size_t& tried) {
-    const std::vector<Pair> pairs = pairs_of(to_be_paired(evidence, judge, stage, alone));
+    const std::vector<OpenHypothesis> ways = to_be_paired(evidence, judge, stage, alone);
+    const std::vector<Pair> pairs = pairs_of(judge, ways);
+    Alone by_itself(judge, ways);
     tried += pairs.size();
     std::vector<OpenHypothesis> open;
     for (std::size_t n = 0; n < pairs.size(); ++n) open.push_back({static_cast<int>(n) + 1, &pairs[n].both});
-    std::vector<Hypothesis> all = judge.judge_all(open);
+    std::vector<Hypothesis> all = judge.judge_all(open, [&](std::size_t n) { return by_itself.apart(pairs[n]); });
     std::stable_sort(all.begin(), all.end(), [](const Hypothesis& a, const Hypothesis& b) {
         return a.explanation.residual < b.explanation.residual;
     });
@@ -144,6 +220,9 @@ std::vector<Explanation> pair_behind(const Evidence& evidence, const Judge& judg
         else
             return {};
     }
+    // Once more without what was kept of each alone: a formula may read more than it says.
+    const std::optional<Hypothesis> whole = judge.judge(1, of(best).both);
+    if (!whole || !whole->explanation.fits()) return {};
     // One that changes nothing by itself fits only because it puts the right formula back over a part of the other.
     if (!judge.changes(*of(best).first_way) || !judge.changes(*of(best).second_way)) return {};
     std::vector<Explanation> both(2, best.explanation);

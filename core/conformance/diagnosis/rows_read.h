@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "core/conformance/diagnosis/evidence.h"
 #include "core/conformance/diagnosis/patterns.h"
+#include "core/conformance/diagnosis/replay.h"
 
 namespace locus::conformance {
 

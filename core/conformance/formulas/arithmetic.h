@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/conformance/diagnosis/evidence.h"
+#include "core/conformance/diagnosis/replay.h"
 #include "core/models/block.h"
 #include "core/products.h"
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "core/conformance/diagnosis/evidence.h"
+#include "core/conformance/diagnosis/replay.h"
 #include "core/positions/relative_buckets.h"
 
 namespace locus::conformance {

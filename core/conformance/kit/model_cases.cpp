@@ -6,6 +6,7 @@
 #include "core/conformance/kit/cases.h"
 #include "core/io/checkpoint.h"
 #include "core/io/model_request.h"
+#include "core/models/roformer.h"
 #include "core/stages.h"
 
 namespace locus::conformance {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/conformance/diagnosis/evidence.h"
+#include "core/conformance/diagnosis/replay.h"
 
 namespace locus::conformance {
 

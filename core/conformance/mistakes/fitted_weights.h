@@ -1,6 +1,6 @@
 #pragma once
 // A bias that only the candidate knows: the one vector per head that its numbers differ by from the right ones.
-#include "core/conformance/diagnosis/evidence.h"
+#include "core/conformance/diagnosis/replay.h"
 
 namespace locus::conformance {
 

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "core/attention/softmax.h"
-#include "core/conformance/diagnosis/evidence.h"
+#include "core/conformance/diagnosis/replay.h"
 #include "core/conformance/formulas/formulas.h"
 #include "core/conformance/formulas/relative_rule.h"
 #include "core/conformance/mistakes/catalogue.h"
