@@ -427,7 +427,7 @@ def compressed():
 
 def stored(members):
     """Records by hand: (name, content, place of the local header or None), so that they may lie."""
-    archive, directory = b"", b""
+    archive, directory = bytearray(), bytearray()
     for name, content, place in members:
         common = struct.pack("<HHHHHIIIH", 20, 0, 0, 0, 0, zlib.crc32(content), len(content), len(content), len(name))
         at = len(archive) if place is None else place
@@ -435,7 +435,7 @@ def stored(members):
             archive += LOCAL + common + struct.pack("<H", 0) + name + content
         directory += CENTRAL + struct.pack("<H", 20) + common + struct.pack("<HHHHII", 0, 0, 0, 0, 0, at) + name
     count = len(members)
-    return archive + directory + END + struct.pack("<HHHHIIH", 0, 0, count, count, len(directory), len(archive), 0)
+    return bytes(archive + directory) + END + struct.pack("<HHHHIIH", 0, 0, count, count, len(directory), len(archive), 0)
 
 
 def valid_members():
