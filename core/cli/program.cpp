@@ -16,6 +16,8 @@
 #include <system_error>
 #include <type_traits>
 
+#include "core/nearest_name.h"
+
 namespace locus::cli {
 
 namespace {
@@ -86,6 +88,79 @@ std::string refusal_of(const std::string& word) {
                          " to " + std::to_string(std::numeric_limits<Number>::max())
                    : "";
     }
+}
+
+/// The command that was chosen, or the program where it has none.
+const CLI::App& chosen_of(const CLI::App& app) {
+    const CLI::App* chosen = &app;
+    while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();
+    return *chosen;
+}
+
+std::vector<std::string> options_of(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : app.get_options())
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    return names;
+}
+
+std::vector<std::string> commands_of(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+    return names;
+}
+
+/// "there is no option --modle (did you mean --model?)".
+std::string no_such(const std::string& kind, const std::string& word, const std::vector<std::string>& known) {
+    constexpr std::size_t kLongest = 80;  // of words that are compared
+    std::string refusal = "there is no " + kind + " " + shortened(word);
+    if (word.size() < 3 || word.size() > kLongest) return refusal;
+    const std::string near = nearest(word, known);
+    const bool is_near = !near.empty() && edits(word, near) <= std::max<std::size_t>(2, near.size() / 4);
+    return is_near ? refusal + " (did you mean " + near + "?)" : refusal;
+}
+
+/// What the command line says that no option and no argument takes; "" where there is no such word.
+std::string refusal_of_rest(const CLI::App& app) {
+    const std::vector<std::string> rest = app.remaining(true), commands = commands_of(app);
+    const bool lacks_command = !commands.empty() && app.get_subcommands().empty();
+    if (rest.empty()) return "";
+    if (lacks_command && !rest.front().starts_with('-')) return no_such("command", rest.front(), commands);
+    const auto option =
+        std::find_if(rest.begin(), rest.end(), [](const std::string& word) { return word.starts_with("-"); });
+    if (option == rest.end()) return "the argument \"" + shortened(rest.front()) + "\" is one too many";
+    return no_such("option", option->substr(0, option->find('=')), options_of(chosen_of(app)));
+}
+
+/// An option that was given too often, or without its value.
+std::string refusal_of_count(const CLI::App& app, const std::string& message) {
+    const std::string name = message.substr(0, message.find(':'));
+    const CLI::Option* option = name.starts_with('-') ? chosen_of(app).get_option_no_throw(name) : nullptr;
+    if (!option) return message;
+    return option->count() > 1 ? name + " was given " + std::to_string(option->count()) + " times, expected once"
+                               : name + " needs a value after it";
+}
+
+/// CLI11's words for what it refuses, and others where it turns the words around or says no more than a number.
+std::string refusal_of(const CLI::App& app, const CLI::ParseError& error) {
+    const std::vector<std::string> commands = commands_of(app);
+    const bool lacks_command = dynamic_cast<const CLI::RequiredError*>(&error) && !commands.empty();
+    if (lacks_command || dynamic_cast<const CLI::ExtrasError*>(&error))
+        if (std::string refusal = refusal_of_rest(app); !refusal.empty()) return refusal;
+    if (lacks_command && app.get_subcommands().empty()) {
+        std::string refusal = "a command is missing, expected";
+        for (std::size_t n = 0; n < commands.size(); ++n)
+            refusal += (n == 0 ? " " : n + 1 < commands.size() ? ", " : " or ") + commands[n];
+        return refusal;
+    }
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) return refusal_of_count(app, error.what());
+    return error.what();
+}
+
+/// "locus kit check", whose --help lists the options.
+std::string name_with_command(const CLI::App& app) {
+    const CLI::App& chosen = chosen_of(app);
+    return &chosen == &app ? app.get_name() : app.get_name() + " " + chosen.get_name();
 }
 
 }  // namespace
@@ -245,7 +320,8 @@ int run_program(Command& program, std::vector<std::string> arguments, const std:
         say(program, "standard output cannot be written");
         return static_cast<int>(Fault::unreadable);
     } catch (const CLI::ParseError& error) {
-        say(program, shortened(error.what()) + "; " + program.name() + " --help lists the options");
+        say(program, shortened(refusal_of(*program.app_, error)) + "; " + name_with_command(*program.app_) +
+                         " --help lists the options");
         return static_cast<int>(Fault::usage);
     }
     try {

@@ -358,6 +358,23 @@ TEST_CASE("bad input: pipes and files that fail while they are read are refused,
     check_refusal(run("locus-kit", {"check", (circle / "one").string(), "."}), 3, {"one", "is no kit"});
 }
 
+TEST_CASE("bad input: words that no option and no command is are named, with the nearest that there is", "[cli]") {
+    const auto refused = [](const std::string& program, const std::vector<std::string>& arguments,
+                            const std::string& sentence) { check_refusal(run(program, arguments), 2, {sentence}); };
+    refused("locus-trace", {"--modle=x"},
+            "trace: there is no option --modle (did you mean --model?); locus trace --help");
+    refused("locus-rope", {"--d", "64", "--scalign", "x"}, "there is no option --scalign (did you mean --scaling?)");
+    refused("locus-check", {"a", "b", "--family", "x"}, "there is no option --family; locus check --help");
+    refused("locus-trace", {"-x"}, "there is no option -x; ");
+    refused("locus-check", {"a", "b", "first", "second"}, "the argument \"first\" is one too many");
+    refused("locus-kit", {"chekc", "--json"}, "there is no command chekc (did you mean check?); locus kit --help");
+    refused("locus-kit", {}, "a command is missing, expected export, check, rehearse or mistake");
+    refused("locus-kit", {"check", "a", "b", "--juint", "c"}, "(did you mean --junit?); locus kit check --help");
+    refused("locus-trace", {"--model", "a", "--model", "b"}, "--model was given 2 times, expected once");
+    refused("locus-trace", {"--model", "a", "--out"}, "--out needs a value after it");
+    refused("locus-trace", {"--" + std::string(5000, 'x')}, "xxx ... xxx");
+}
+
 TEST_CASE("bad input: an option with an empty value is refused, not ignored", "[cli]") {
     const Model model("safetensors");
     for (const char* option : {"--out", "--stages", "--mask", "--model"})
