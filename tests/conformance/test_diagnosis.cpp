@@ -6,8 +6,8 @@
 #include <random>
 
 #include "core/conformance/diagnosis/diagnosis.h"
-#include "core/conformance/diagnosis/replay.h"
 #include "core/conformance/diagnosis/judge.h"
+#include "core/conformance/diagnosis/replay.h"
 #include "core/conformance/formulas/roformer.h"
 #include "core/conformance/kit/cases.h"
 #include "core/io/safetensors.h"
