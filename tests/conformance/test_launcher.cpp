@@ -38,8 +38,10 @@ struct BuiltTree {
     const TemporaryFolder folder;
     const fs::path tree = unbuilt_tree(folder);
 
-    void add_lesson(const std::string& number, const std::string& title, const std::string& script) const {
-        write_file(tree / "lessons" / (number + "_x.cpp"), "// Lesson " + number + ": " + title + "\n");
+    /// `more`: what its source says after the title.
+    void add_lesson(const std::string& number, const std::string& title, const std::string& script,
+                    const std::string& more = "") const {
+        write_file(tree / "lessons" / (number + "_x.cpp"), "// Lesson " + number + ": " + title + "\n" + more);
         add_programs(tree / "build/release/bin", {{"lesson-" + number, script}});
         const fs::path stamp = tree / "build/release/.built-all-";
         write_file(stamp, "");
@@ -113,6 +115,29 @@ TEST_CASE("launcher: lesson --all counts what was proved, shows what was not, an
     CHECK(bad.out.find("cannot\n") != std::string::npos);
     CHECK(bad.err.find("lesson 03 ended with status 70") != std::string::npos);
     CHECK(bad.out.find("3 lessons, 3 claims proved, 2 lessons failed, ") != std::string::npos);
+}
+
+TEST_CASE("launcher: after a lesson stands what to type for its page, and nothing where it has none or failed",
+          "[cli]") {
+    const BuiltTree built;
+    const std::string before = "// Before: none. Minutes: 1. Page: ";
+    built.add_lesson("01", "First", "echo text $*",
+                     before + "attention.\n// Show: text=it%27s+a+%5BMASK%5D&layer=1&attention.c2p=no\n");
+    built.add_lesson("02", "Second", "echo text", before + "none.\n");
+    built.add_lesson("03", "Third", "exit 1", before + "rope.\n// Show: rope.m=7\n");
+    const Outcome shown = run_file(built.tree / "locus", {"lesson", "1"});
+    CHECK(shown.status == 0);
+    CHECK(shown.out == "text\n");
+    CHECK(shown.err ==
+          "locus: the same in the window: ./locus view --page attention --text 'it'\\''s a [MASK]' --layer 1 "
+          "--set attention.c2p=no\n");
+    const Outcome printed = run_file(built.tree / "locus", {"lesson", "1", "--json"});
+    CHECK(printed.out == "text --json\n");
+    CHECK(printed.err.empty());
+    CHECK(run_file(built.tree / "locus", {"lesson", "2"}).err.empty());
+    const Outcome failed = run_file(built.tree / "locus", {"lesson", "3"});
+    CHECK(failed.status == 1);
+    CHECK(failed.err.empty());
 }
 
 TEST_CASE("launcher: lesson --update keeps the old text of a lesson that fails", "[cli]") {
