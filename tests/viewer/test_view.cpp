@@ -87,6 +87,35 @@ TEST_CASE("view: cells of differences that would all say 0 say nothing", "[viewe
     CHECK(zeros(1e-5) == 2);
 }
 
+TEST_CASE("view: the number of a marked cell stands on its mark, in ink that can be read there", "[viewer][cli]") {
+    if (!has_virtual_display()) {
+        WARN("skipped: xvfb-run is missing, so no window can be opened");
+        return;
+    }
+    const TemporaryFolder folder;
+    for (const std::string theme : {"light", "dark"}) {
+        const fs::path file = folder / (theme + ".png");
+        const Outcome outcome =
+            view({"--page", "positions", "--theme", theme, "--size", "1280x800", "--set", "positions.kind=clamp",
+                  "--set", "positions.length=8", "--set", "positions.span=4", "--set", "positions.cell=5,2", "--set",
+                  "positions.locked=yes", "--screenshot", file.string()});
+        INFO(theme << ": " << outcome.err);
+        REQUIRE(outcome.status == 0);
+        const Picture picture = read_picture(file);
+        REQUIRE(picture.width == 1280);
+        // Inside the chosen cell of the right matrix: its ground, and the 7.
+        int darkest = 255, brightest = 0;
+        for (int y = 386; y < 416; ++y)
+            for (int x = 708; x < 736; ++x) {
+                const std::uint8_t* pixel = picture.at(x, y);
+                const int light = (pixel[0] + pixel[1] + pixel[2]) / 3;
+                darkest = std::min(darkest, light);
+                brightest = std::max(brightest, light);
+            }
+        CHECK(brightest - darkest > 150);
+    }
+}
+
 TEST_CASE("view: --model names the model as every other verb has it", "[viewer][cli]") {
     const Outcome named = run("locus-view", {"--model", "tiny-roformer", "--list-fields"});
     CHECK(named.status == 0);

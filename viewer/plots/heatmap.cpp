@@ -185,7 +185,7 @@ void Heatmap::show(const PictureVersion& version, const SharedMatrix& values, co
     tiles_.show(Pyramid(values, visible, pooling.value_or(Pooling::largest)), {map, theme_, range_});
 }
 
-void Heatmap::draw(const Ui& ui, const Rect& cells, const MatrixView& view) const {
+void Heatmap::draw(const Ui& ui, const Rect& cells, const MatrixView& view, const Shade& shade) const {
     if (empty()) return;
     tiles_.pool_by(pooling_.value_or(ui.pooling));
     tiles_.draw(ui, cells, view);
@@ -196,7 +196,8 @@ void Heatmap::draw(const Ui& ui, const Rect& cells, const MatrixView& view) cons
     ui.draw().push_clip(cells.min(), cells.max());
     draw_hatching(ui, cells, view);
     draw_crosses(ui, cells, view);
-    draw_values(ui, cells, view);
+    if (shade) draw_shade(ui, cells, view, shade);
+    draw_values(ui, cells, view, shade);
     ui.draw().pop_clip();
     ui.outline({cells.x0 - 1, cells.y0 - 1, cells.x1 + 1, cells.y1 + 1}, ui.theme->line);
 }
@@ -254,7 +255,15 @@ void Heatmap::draw_crosses(const Ui& ui, const Rect& cells, const MatrixView& vi
         }
 }
 
-void Heatmap::draw_values(const Ui& ui, const Rect& cells, const MatrixView& view) const {
+void Heatmap::draw_shade(const Ui& ui, const Rect& cells, const MatrixView& view, const Shade& shade) const {
+    const Shown shown = shown_cells(view, values_.rows(), values_.cols());
+    for (Index i = shown.first_i; i <= shown.last_i; ++i)
+        for (Index j = shown.first_j; j <= shown.last_j; ++j)
+            if (const float share = shade(i, j); share > 0)
+                ui.fill(place(cells, view, {i, j}), faded(ui.theme->text, share));
+}
+
+void Heatmap::draw_values(const Ui& ui, const Rect& cells, const MatrixView& view, const Shade& shade) const {
     if (!writes_values(ui, cells, view)) return;
     const Shown shown = shown_cells(view, values_.rows(), values_.cols());
     const ColourMap& map = ColourMap::of_theme(map_, theme_);
@@ -264,7 +273,9 @@ void Heatmap::draw_values(const Ui& ui, const Rect& cells, const MatrixView& vie
         for (Index j = shown.first_j; j <= shown.last_j; ++j) {
             if (hidden(i, j)) continue;
             const Rect cell = place(cells, view, {i, j});
-            const ImU32 ink = to_colour(ink_on(map.of(values()(i, j), range_)));
+            Rgb ground = map.of(values()(i, j), range_);
+            if (shade) ground = blended(theme_colours(theme_).text, shade(i, j), ground);
+            const ImU32 ink = to_colour(ink_on(ground));
             std::string text = small ? small_text(values()(i, j), 3) : cell_text(values()(i, j), map_);
             if (small && ui.text_width(text, Face::mono_small) > cell.width() - ui.px(2))
                 text = small_text(values()(i, j), 2);

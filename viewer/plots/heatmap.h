@@ -1,6 +1,7 @@
 #pragma once
 // A matrix on screen, from its values to the pixels: the tiles on the graphics card, the heatmap that draws them with a
 // crosshair and with values where they fit, the glow of changed cells, and what pointer and keys do to the view.
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -76,8 +77,10 @@ public:
     MapKind map() const { return map_; }
     bool hidden(Index i, Index j) const { return masked() && tiles_.pyramid().hidden()(i, j) != 0; }
 
+    /// How much of the text's colour lies over a cell, below its value: 0 none, 1 all.
+    using Shade = std::function<float(Index i, Index j)>;
     /// The part of the matrix that the view shows, filling `cells`.
-    void draw(const Ui& ui, const Rect& cells, const MatrixView& view = {}) const;
+    void draw(const Ui& ui, const Rect& cells, const MatrixView& view = {}, const Shade& shade = {}) const;
     /// All of it without hatching and values: a small picture of a matrix.
     void draw_plain(const Ui& ui, const Rect& cells) const;
     /// Row and column of a cell, and the cell itself in full colour.
@@ -92,7 +95,8 @@ private:
     bool writes_values(const Ui& ui, const Rect& cells, const MatrixView& view) const;
     void draw_hatching(const Ui& ui, const Rect& cells, const MatrixView& view) const;
     void draw_crosses(const Ui& ui, const Rect& cells, const MatrixView& view) const;
-    void draw_values(const Ui& ui, const Rect& cells, const MatrixView& view) const;
+    void draw_shade(const Ui& ui, const Rect& cells, const MatrixView& view, const Shade& shade) const;
+    void draw_values(const Ui& ui, const Rect& cells, const MatrixView& view, const Shade& shade) const;
 
     std::optional<PictureVersion> version_;
     SharedMatrix values_;

@@ -41,7 +41,7 @@ private:
     void refresh(Scene& scene);
     void draw_matrix(Scene& scene, const Rect& cells, int which, std::optional<Cell>& pointed);
     void draw_numbers(const Scene& scene, const Rect& cells) const;
-    void draw_diagonal(const Scene& scene, const Rect& cells) const;
+    Heatmap::Shade sharing(const PositionsState& state) const;
     void draw_edge(const Scene& scene, const Rect& cells) const;
     void draw_sharing(const Scene& scene, SideColumn& column) const;
     void draw_numbers_instead(const Scene& scene, SideColumn& column) const;
@@ -230,8 +230,7 @@ void PositionsPage::draw_matrix(Scene& scene, const Rect& cells, int which, std:
         state.locked = !(state.locked && state.cell == *cell);
         state.cell = *cell;
     }
-    heatmap.draw(ui, cells, state.view);
-    draw_diagonal(scene, cells);
+    heatmap.draw(ui, cells, state.view, sharing(state));
     if (which == 1) draw_edge(scene, cells);
     heatmap.draw_crosshair(ui, cells, state.view, state.cell);
     draw_numbers(scene, cells);
@@ -268,19 +267,12 @@ void PositionsPage::draw_numbers(const Scene& scene, const Rect& cells) const {
     }
 }
 
-void PositionsPage::draw_diagonal(const Scene& scene, const Rect& cells) const {
-    const Ui& ui = scene.ui;
-    const PositionsState& state = scene.state.positions;
-    const auto length = static_cast<Index>(state.length);
+/// Pairs that share the row of the chosen one: darkest where the offset is the same, too.
+Heatmap::Shade PositionsPage::sharing(const PositionsState& state) const {
     const Index offset = state.cell.i - state.cell.j, row = line_->row(state.cell.i, state.cell.j);
-    ui.draw().push_clip(cells.min(), cells.max());
-    for (Index i = 0; i < length; ++i)
-        for (Index j = 0; j < length; ++j) {
-            if (line_->row(i, j) != row) continue;
-            const bool same_offset = i - j == offset;  // the others only share the row
-            ui.fill(cell_rect(cells, state.view, length, {i, j}), faded(ui.theme->text, same_offset ? 0.45f : 0.16f));
-        }
-    ui.draw().pop_clip();
+    return [this, offset, row](Index i, Index j) {
+        return line_->row(i, j) != row ? 0.0f : i - j == offset ? 0.45f : 0.16f;
+    };
 }
 
 void PositionsPage::draw_edge(const Scene& scene, const Rect& cells) const {
