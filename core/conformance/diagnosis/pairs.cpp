@@ -104,9 +104,10 @@ bool asks_for_what_it_replaces(const Judge& judge, const Variant& way) {
 }
 
 /// Two of different mistakes each, in both orders where they meet and the first is computed on top of the second.
-std::vector<Pair> pairs_of(const Judge& judge, const std::vector<OpenHypothesis>& open) {
-    std::vector<bool> asks;
-    for (const OpenHypothesis& each : open) asks.push_back(asks_for_what_it_replaces(judge, *each.variant));
+/// Throws Cancelled.
+std::vector<Pair> pairs_of(const Judge& judge, const std::vector<OpenHypothesis>& open, const CancelToken& stop) {
+    std::vector<char> asks(open.size());
+    share_out(open.size(), stop, [&](std::size_t n) { asks[n] = asks_for_what_it_replaces(judge, *open[n].variant); });
     // The first by itself, which was judged before: nothing of the second is ever computed.
     const auto hides = [&](std::size_t a, std::size_t b) {
         return !asks[a] &&
@@ -183,7 +184,7 @@ std::string with_equivalents(std::string how, const std::set<int>& mistakes) {
 std::vector<Explanation> pair_behind(const Evidence& evidence, const Judge& judge, const std::string& stage,
                                      const std::vector<Hypothesis>& alone, std::size_t& tried) {
     const std::vector<OpenHypothesis> ways = to_be_paired(evidence, judge, stage, alone);
-    const std::vector<Pair> pairs = pairs_of(judge, ways);
+    const std::vector<Pair> pairs = pairs_of(judge, ways, evidence.stop);
     Alone by_itself(judge, ways);
     tried += pairs.size();
     std::vector<OpenHypothesis> open;
