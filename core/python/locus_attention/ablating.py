@@ -3,7 +3,8 @@
 from typing import Any, Iterable, List, Optional
 
 from .errors import UsageError, whole_number
-from .recording import Encoder, Recorder
+from .recording import Recorder
+from .recording_adapter import Encoder
 from .recording_common import Attended, distance_of, worst_of
 from .tracing import Trace
 

@@ -4,7 +4,7 @@ import math
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from . import _core
-from .recording import Adapter
+from .recording_adapter import Adapter
 from .recording_common import (
     Attended, Pieces, arguments_of, blind_rows_are_uniform, closing_of, first_of, given_mask, part_of, softmax_visible,
     split_heads, visible_pairs,

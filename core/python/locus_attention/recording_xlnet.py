@@ -3,7 +3,7 @@
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from .errors import UsageError
-from .recording import Adapter
+from .recording_adapter import Adapter
 from .recording_common import Attended, Pieces, arguments_of, closing_of, first_of, part_of, softmax_visible, worst_of
 
 _KEYS = ("k", "v", "r_k")
