@@ -126,8 +126,8 @@ std::string refusal_of_rest(const CLI::App& app) {
     const bool lacks_command = !commands.empty() && app.get_subcommands().empty();
     if (rest.empty()) return "";
     if (lacks_command && !rest.front().starts_with('-')) return no_such("command", rest.front(), commands);
-    const auto option =
-        std::find_if(rest.begin(), rest.end(), [](const std::string& word) { return word.starts_with("-"); });
+    const auto is_option = [](const std::string& word) { return word.size() > 1 && word.front() == '-'; };
+    const auto option = std::find_if(rest.begin(), rest.end(), is_option);
     if (option == rest.end()) return "the argument \"" + shortened(rest.front()) + "\" is one too many";
     return no_such("option", option->substr(0, option->find('=')), options_of(chosen_of(app)));
 }

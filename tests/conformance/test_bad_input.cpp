@@ -367,6 +367,7 @@ TEST_CASE("bad input: words that no option and no command is are named, with the
     refused("locus-check", {"a", "b", "--family", "x"}, "there is no option --family; locus check --help");
     refused("locus-trace", {"-x"}, "there is no option -x; ");
     refused("locus-check", {"a", "b", "first", "second"}, "the argument \"first\" is one too many");
+    refused("locus-check", {"a", "b", "-"}, "the argument \"-\" is one too many");
     refused("locus-kit", {"chekc", "--json"}, "there is no command chekc (did you mean check?); locus kit --help");
     refused("locus-kit", {}, "a command is missing, expected export, check, rehearse or mistake");
     refused("locus-kit", {"check", "a", "b", "--juint", "c"}, "(did you mean --junit?); locus kit check --help");
