@@ -77,6 +77,21 @@ TEST_CASE("launcher: a verb or a lesson that does not exist is one sentence and 
     CHECK(launch({"fly"}).err.find("\"fly\"") != std::string::npos);
 }
 
+TEST_CASE("launcher: a misspelt verb is named with the one that was meant", "[cli]") {
+    const auto refusal = [](const std::string& verb) { return launch({verb}).err; };
+    for (const auto& [verb, meant] : std::vector<std::pair<std::string, std::string>>{{"veiw", "view"},
+                                                                                      {"viewer", "view"},
+                                                                                      {"tests", "test"},
+                                                                                      {"clasify", "classify"},
+                                                                                      {"benchmark", "bench"}}) {
+        INFO(refusal(verb));
+        CHECK(refusal(verb).find("did you mean " + meant + "?") != std::string::npos);
+    }
+    for (const char* verb : {"fly", "documentation", "../x"})
+        CHECK(refusal(verb).find("did you mean") == std::string::npos);
+    CHECK(refusal("build").find("each verb builds what it needs") != std::string::npos);
+}
+
 TEST_CASE("launcher: the table of contents holds every lesson under its title", "[cli]") {
     const Outcome outcome = launch({"lesson"}, "export LC_ALL=C; ");
     CHECK(outcome.status == 0);
