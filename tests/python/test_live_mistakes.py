@@ -5,7 +5,7 @@ import types
 import pytest
 
 import locus_attention as locus
-from live_models import deberta_v3, padded, roformer, tokens, torch
+from live_models import deberta_v3, needs_new_deberta, padded, roformer, tokens, torch
 
 
 def replace_bias(attention, edit):
@@ -127,17 +127,21 @@ def rotated_halves(model):
         layer.attention.self.apply_rotary_position_embeddings = halves
 
 
+def planted(number, make, plant, *marks):
+    return pytest.param(number, make, plant, id=plant.__name__, marks=marks)
+
+
 MISTAKES = [
-    (1, deberta_v3, p2c_reads_the_paper),
-    (4, deberta_v3, c2p_reads_the_other_way),
-    (5, deberta_v3, both_read_the_other_way),
-    (26, deberta_v3, divided_by_sqrt_d),
-    (36, deberta_v3, softmax_over_queries),
-    (56, roformer, rotated_halves),
+    planted(1, deberta_v3, p2c_reads_the_paper),
+    planted(4, deberta_v3, c2p_reads_the_other_way),
+    planted(5, deberta_v3, both_read_the_other_way),
+    planted(26, deberta_v3, divided_by_sqrt_d, needs_new_deberta),
+    planted(36, deberta_v3, softmax_over_queries, needs_new_deberta),
+    planted(56, roformer, rotated_halves),
 ]
 
 
-@pytest.mark.parametrize("number, make, plant", MISTAKES, ids=[plant.__name__ for _, _, plant in MISTAKES])
+@pytest.mark.parametrize("number, make, plant", MISTAKES)
 def test_a_mistake_in_a_live_model_is_seen_and_named(number, make, plant):
     inputs = {"input_ids": tokens()}
     for dtype, limit in ((torch.float32, 0.05), (torch.bfloat16, 0.05)):

@@ -121,7 +121,7 @@ def test_leaving_out_a_term_is_what_the_terms_say():
         scores = np.where(pairs, scores, -np.inf)
         blind = ~pairs.any(-1, keepdims=True)
         weights = np.exp(scores - np.where(blind, 0, scores.max(-1, keepdims=True)))
-        probs = np.where(blind, 1 / 11, weights / np.where(blind, 1, weights.sum(-1, keepdims=True)))
+        probs = np.where(blind, models.BLIND, weights / np.where(blind, 1, weights.sum(-1, keepdims=True)))
         return probs @ trace["layer.0.v"]
 
     wanted = context_of("c2c", "c2p", "p2c")
@@ -260,10 +260,11 @@ def test_ablation_of_other_types_and_of_models_that_are_wrapped(family):
         assert logits.dtype == dtype and max(done.closing.values()) < limit
         changes[dtype] = done.change[0]
     assert changes[torch.bfloat16] == pytest.approx(changes[torch.float32], rel=0.1)
-    compiled = torch.compile(make(), backend="eager")
-    with torch.no_grad(), locus.ablate(compiled, drop=drop) as done:
-        compiled(**inputs_of())
-    assert done.calls == 2 and done.change[0] == pytest.approx(changes[torch.float32], rel=1e-4)
+    if models.RUNS_COMPILED:
+        compiled = torch.compile(make(), backend="eager")
+        with torch.no_grad(), locus.ablate(compiled, drop=drop) as done:
+            compiled(**inputs_of())
+        assert done.calls == 2 and done.change[0] == pytest.approx(changes[torch.float32], rel=1e-4)
     with pytest.raises(ZeroDivisionError):
         with locus.ablate(model, drop=drop):
             assert models.hooks_of(model) > 0
@@ -409,6 +410,8 @@ def test_a_kit_of_a_live_model(family, tmp_path):
             tmp_path / "kit" / case / "reference.safetensors", trace, model=tmp_path / "kit/model",
             inputs=tmp_path / "kit" / case / "inputs.safetensors",
         )
-        assert report.passed and len(report.stages) >= 24, str(report)
+        # Before transformers 4.48 DeBERTa gave queries that see no key zeros; nothing else may be wrong.
+        blind = case == "padded" and family.startswith("deberta") and models.BLIND == 0
+        assert len(report.stages) >= 24 and (report.mistake == 33 if blind else report.passed), str(report)
     with pytest.raises(locus.UsageError, match="is there already"):
         locus.kit.from_model(model, tmp_path / "kit")

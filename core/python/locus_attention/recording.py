@@ -242,11 +242,14 @@ class Recorder:
             one._compiled_call_impl = None
             self.stack.callback(setattr, one, "_compiled_call_impl", kept)
         if wrapped or compiled:
-            stance = getattr(torch.compiler, "set_stance", None)
+            stance = getattr(getattr(torch, "compiler", None), "set_stance", None)  # torch 2.6 or newer
             if stance is not None:
                 self.stack.enter_context(stance("force_eager"))
             elif wrapped:
-                raise UsageError("the model is compiled and this torch cannot run it eagerly; record model._orig_mod")
+                raise UsageError(
+                    f"the model or a part of it is compiled, and torch {torch.__version__} cannot run it as it was "
+                    "written, expected torch 2.6 or newer, or the model before torch.compile"
+                )
 
     def close(self) -> None:
         self.stack.close()
