@@ -1,8 +1,10 @@
 #include "core/text/corpus/text_file.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "core/check.h"
 #include "core/file_presence.h"
@@ -33,9 +35,14 @@ std::string read_text_file(const std::filesystem::path& file) {
     const std::uintmax_t size = std::filesystem::file_size(file, error);  // fails for a pipe
     if (!error && size > kMostText)
         throw Error(Fault::unsupported, file.string() + ": is larger than 1 GiB, the most that is read at once");
+    if (std::filesystem::is_directory(file, error))
+        throw Error(Fault::unreadable, file.string() + ": is a folder, expected a file");
+    errno = 0;
     std::ifstream stream(file, std::ios::binary);
-    if (!stream || std::filesystem::is_directory(file))
-        throw Error(Fault::unreadable, file.string() + ": cannot be read, expected a file");
+    if (!stream) {
+        const std::string reason = errno != 0 ? ": " + std::generic_category().message(errno) : ", expected a file";
+        throw Error(Fault::unreadable, file.string() + ": cannot be opened" + reason);
+    }
     return read_all(stream, file.string());
 }
 

@@ -147,9 +147,9 @@ TEST_CASE("vocabulary: a corpus that is none is named in one sentence", "[vocabu
     CHECK(sentence("a b \xff c") == name + "is not UTF-8 at byte 4");
     CHECK(sentence(std::string("a b\0c", 5)) == name + "holds a NUL byte at byte 3, expected text in UTF-8");
     fs::remove(corpus);
-    CHECK(refusal([&] { train_vocabulary(corpus); }) == name + "cannot be read, expected a file");
+    CHECK(refusal([&] { train_vocabulary(corpus); }) == name + "cannot be opened: No such file or directory");
     CHECK(refusal([&] { train_vocabulary(folder.path()); }) ==
-          folder.path().string() + ": cannot be read, expected a file");
+          folder.path().string() + ": is a folder, expected a file");
 }
 
 TEST_CASE("corpus text: a long line is cut after a blank, or else in front of a character", "[vocabulary]") {
