@@ -312,7 +312,9 @@ void fit_memory(const Options& options, State& state) {
     if (!options.cell) return;
     // How much memory there is only a pass over the segments before tells.
     const auto answer = MemoryAnswer::make({shown, memory.segment_tokens, memory.segment, memory.memory, memory.layer});
-    if (answer->error.empty()) memory.cell = cell_of(*options.cell, *answer);  // else the page says the error
+    if (!answer->error.empty()) return;  // the page says it
+    memory.cell = cell_of(*options.cell, *answer);
+    if (!is_set(options, "memory.side")) memory.side = 1;  // as a click on the cell does
 }
 
 void fit_permutation(const Options& options, State& state) {
@@ -327,6 +329,8 @@ void fit_permutation(const Options& options, State& state) {
     if (!options.cell) return;
     const auto length = static_cast<Index>(shown->words().size());
     permutation.cell = cell_of(*options.cell, length);
+    if (!is_set(options, "permutation.row")) permutation.row = permutation.cell.i;
+    if (!is_set(options, "permutation.side")) permutation.side = 1;  // as a click on the cell does
     const std::vector<Index> looking =
         predicted_of(permutation.order.empty() ? shown->usual_cards() : cards_of_text(permutation.order, length));
     if (std::find(looking.begin(), looking.end(), permutation.cell.i) != looking.end()) return;

@@ -286,10 +286,10 @@ TEST_CASE("view: --layer, --head and --cell are those of the page that the opene
         return std::string();
     };
     const std::string memory = command("tiny-txl", "23,47"), permutation = command("tiny-xlnet", "1,2");
-    for (const char* said : {"memory.layer=1", "memory.head=2", "memory.cell=23,47"})
+    for (const char* said : {"memory.layer=1", "memory.head=2", "memory.cell=23,47", "memory.side=cell"})
         CHECK(memory.find(said) != std::string::npos);
-    for (const char* said :
-         {"permutation.layer=1", "permutation.head=2", "permutation.cell=1,2", "permutation.stream=content"})
+    for (const char* said : {"permutation.layer=1", "permutation.head=2", "permutation.cell=1,2",
+                             "permutation.stream=content", "permutation.side=cell"})
         CHECK(permutation.find(said) != std::string::npos);
 }
 
