@@ -160,8 +160,8 @@ int main(int argc, char** argv) {
                          .maxCoeff(),
                      0);
         lesson.say(
-            "The padding's own query sees no key, and its softmax is 0/0: DeBERTa's code makes 0 of it, transformers "
-            "1/T for every key, and a port without care NaN.");
+            "The padding's own query sees no key, and its softmax is 0/0: DeBERTa's code makes 0 of it, Hugging "
+            "Face's library transformers 1/T for every key, and a port without care NaN.");
         const Matrix<double> uniform = masked_softmax<double>(all_scores, mask, MaskedRow::uniform);
         lesson.prove("muddy in transformers' way: largest difference of a weight from 1/3",
                      (uniform.row(0).array() - 1.0 / 3).abs().maxCoeff(), epsilon);

@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
                              p_b = learned_rows<double>(table, {0, 1, 2, 3, 4, 5, 6});
         lesson.say(
             "The plainest cure for lesson 3: a table P with a row for each position, added to the word there, x = word "
-            "+ p. (DeBERTa has such a table, too, I, but adds it near the end: lesson 13.) Two sentences of "
+            "+ p. (DeBERTa has such a table, too; it is called I and added near the end: lesson 13.) Two sentences of "
             "qcqced123's review of DeBERTa; rows are d = 512 wide, two numbers of each are shown:");
         Matrix<double> x_a(7, d), x_b(7, d);
         std::vector<std::vector<std::string>> rows{{"position", "A", "B", "row of P", "x in A", "x in B"}};

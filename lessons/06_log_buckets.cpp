@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
             "400 or 402 to the left. With M = 512 positions and k = 256 rows a side:\n"
             "  |i − j| ≤ 128: bucket = i − j\n"
             "  farther: bucket = ±(128 + ceil(127 · ln(|i − j|/128) / ln((M − 1)/128)))\n"
-            "  row = bucket + k, kept within 0 … 2k − 1 = 511");
+            "  ± is the sign of i − j; row = bucket + k, kept within 0 … 2k − 1 = 511");
         std::vector<double> xs, exact, buckets;
         for (Index offset = 0; offset < kPositions; offset += 8) {
             xs.push_back(static_cast<double>(offset));

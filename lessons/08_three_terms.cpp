@@ -88,10 +88,10 @@ int main(int argc, char** argv) {
         lesson.prove("probability (2,0), after / \u221a6 and softmax, against 0.856145", probs(2, 0) - 0.856145, 5e-7);
 
         lesson.say(
-            "The paper gets the terms from a product. H_i is the content of token i, P(i|j) its position seen from j, "
+            "The paper gets the terms from a product. H_i is the content of token i, P_i|j its position seen from j, "
             "and each token is the two together:");
-        lesson.correct("joowan1108, DeBERTa", "A(i,j) = {H_i, P(i|j)} \u00d7 {H_i, P(j|i)}\u1d40",
-                       "A(i,j) = {H_i, P(i|j)} \u00d7 {H_j, P(j|i)}\u1d40");
+        lesson.correct("joowan1108, DeBERTa", "A(i,j) = {H_i, P_i|j} \u00d7 {H_i, P_j|i}\u1d40",
+                       "A(i,j) = {H_i, P_i|j} \u00d7 {H_j, P_j|i}\u1d40");
         const double printed = q.row(2).dot(k.row(2));  // content of i with content of i
         lesson.prove_equal("c2c(2,0) by the right formula; the printed one gives " + lesson.number("printed", printed),
                            terms(2, 0), 3);

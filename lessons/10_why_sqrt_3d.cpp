@@ -46,8 +46,8 @@ double correlation(const Matrix<double>& a, const Matrix<double>& b) {
 }
 Matrix<double> centred(const Matrix<double>& column) { return column.array() - column.mean(); }
 
-/// What softmax makes of scores, as means over all queries: how many words share the attention (2 to the power of the
-/// entropy in bits), and the probabilities, largest first.
+/// What softmax makes of scores, as means over all queries: how many words share the attention (e to the power of the
+/// entropy), and the probabilities, largest first.
 struct Shares {
     explicit Shares(const Matrix<double>& scores) : sorted(static_cast<std::size_t>(kTokens)) {
         Matrix<double> probs = masked_softmax<double>(scores, Mask());
@@ -123,7 +123,8 @@ int main(int argc, char** argv) {
         lesson.prove("σ of three terms divided by √d, over √3, minus 1", deviation(sum) / root_d / std::sqrt(3) - 1,
                      bound);
         lesson.say(
-            "Count the words that share a query's attention as 2 to the power of the entropy in bits: " +
+            "Count the words that share a query's attention as e to the power of its entropy \u2212Σ p ln p: n where n "
+            "words have 1/n each, 1 where one has all. " +
             lesson.number("words with sqrt(3d)", right.words, "%.0f") + " of 256 with √(3d), " +
             lesson.number("words with sqrt(d)", wrong.words, "%.0f") +
             " with √d. For very many keys they are a share e to the power of −σ²/2 of all, so the 3 is worth a factor "

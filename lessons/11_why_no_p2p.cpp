@@ -84,7 +84,8 @@ int main(int argc, char** argv) {
         lesson.prove_equal("cells in which the line, laid out, differs from p2p",
                            cells_that_differ(bias.matrix(0), p2p), 0);
         lesson.say(
-            "Even that bias is there already. A query is W h + b with a learned b for all words, and c2p multiplies "
+            "Even that bias is there already. A query is h W\u1d40 + b with a learned b for all words, and c2p "
+            "multiplies "
             "both parts with k_r. The share of b knows the distance alone:");
         const DebertaWeights<double> weights(model.config(), checkpoint.weights);
         const Matrix<double> b = weights.projection(0, 0).bias.segment(head * width, width).replicate(tokens, 1);

@@ -148,9 +148,9 @@ int main(int argc, char** argv) {
         lesson.prove_at_least("change of a logit without decoder, over that without I",
                               largest(with - last_layer) / largest(with - without), 1);
         lesson.correct("qcqced123, layer", "attention(x, pos, mask, emd)", "attention(x, pos, mask, None, emd)");
-        lesson.say("The fourth argument is attention_mask, so emd stays empty, and I (numbers up to " +
-                   lesson.number("largest of I", largest(model.absolute_rows(input.length())), "%.2f") +
-                   ") never arrives:");
+        lesson.say(
+            "The fourth argument is attention_mask, so emd, there the query H + I, stays empty, and I (numbers up to " +
+            lesson.number("largest of I", largest(model.absolute_rows(input.length())), "%.2f") + ") never arrives:");
         const Matrix<double> h = of("layer.4.output").rows(), query = of("emd.query.0").rows(), none;
         lesson.prove("what I adds to the query in that call", largest(query_source(h, none, Mask(), &query) - h), 0);
         double passes = 0;

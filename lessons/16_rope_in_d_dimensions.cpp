@@ -82,9 +82,9 @@ int main(int argc, char** argv) {
         const double all = static_cast<double>(r_m.size()), kept = static_cast<double>(table.sin.size() * 2);
         const double used = static_cast<double>(by_hand.multiplications), positions = 512, bytes = sizeof(float);
         lesson.say(
-            "Nearly all of the matrix is zero.  Element by element the same is x_c cos + y_c sin, y = (\u2212x1, x0, "
-            "\u2212x3, "
-            "x2, \u2026).  A pair may also be read as one complex number, and multiplied by cos + i sin.  For d = 64:");
+            "Nearly all of the matrix is zero.  Element by element the same is x_c cos + p_c sin, where p, the "
+            "partners, is (\u2212x1, x0, \u2212x3, x2, \u2026).  A pair may also be read as one complex number, and "
+            "multiplied by cos + i sin.  For d = 64:");
         lesson.table("What is kept for 512 positions (4 bytes a number) and multiplied per vector",
                      {{"form", "numbers per position", "kB", "multiplications"},
                       {"matrix", whole(all), whole(all * positions * bytes / 1000), whole(all)},

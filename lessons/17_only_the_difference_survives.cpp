@@ -123,7 +123,7 @@ int main(int argc, char** argv) {
         lesson.say(
             "A query is made from a word x_m by a matrix, q = W_q x_m (x_m is a column here; in other lessons a row, q "
             "= x W_q\u1d40).  qcqced123's eq. (6) forgets an index and a "
-            "transpose.  One pair, m = 2, n = 5: eq. (5) gives " +
+            "transpose.  One pair, m = 2, n = 5: the score (R_m W_q x_m) · (R_n W_k x_n) (eq. 5) is " +
             lesson::text_of(left, "%.3f") + ", as printed (with x_m) " + lesson::text_of(printed, "%.3f") + ".");
         lesson.correct("qcqced123, eq. (6)", "xᵀ W_q R_{n−m} W_k x_n", "x_mᵀ W_qᵀ R_{n−m} W_k x_n");
         // Four products with sums of d follow one another, each at most as large as the product of all sizes.

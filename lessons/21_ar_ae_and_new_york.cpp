@@ -66,9 +66,9 @@ int main(int argc, char** argv) {
         lesson.prove_equal("AR factors from left to right that use a word on the right", right, 0);
 
         lesson.say(
-            "AE, auto-encoding (BERT): hide words under [MASK] and guess each from the words left, on both sides. "
-            "It does not know its other guesses. AR from \"is a city\" on knows the first when it guesses the "
-            "second:");
+            "AE, auto-encoding (BERT): hide words under [MASK] and guess each from the words that are not hidden, on "
+            "both sides. It does not know its other guesses. AR that starts after \"is a city\" knows its first guess "
+            "when it makes the second:");
         const std::vector<Factor> masked = autoencoding_factors(5, {1, 2}),
                                   in_turn = autoregressive_factors({3, 4, 5, 1, 2}, 3);
         const auto joint = [&](const Document& sentence) {

@@ -190,13 +190,13 @@ int main(int argc, char** argv) {
         const auto sum_of = [&](const RowVector<double>& given) {
             return first.leftCols(2).array().exp().sum() + log_softmax<double>(tails, given).array().exp().sum();
         };
-        lesson.prove("six words in three clusters: the sum of their probabilities, less 1", sum_of(in_order) - 1,
+        lesson.prove("six words in three clusters: the sum of their probabilities, minus 1", sum_of(in_order) - 1,
                      1e-12);
         lesson.say(
             "The order of the clusters is a trap: cluster n is column \u2212n, counted from the end, in the PyTorch "
             "program, and column n, counted from the first cluster, in the TensorFlow program and in transformers. The "
             "sum is 1 either way, so nothing looks wrong.");
-        lesson.prove("clusters from the end: the sum, less 1", sum_of(from_the_end) - 1, 1e-12);
+        lesson.prove("clusters from the end: the sum, minus 1", sum_of(from_the_end) - 1, 1e-12);
         lesson.prove_at_least("and the last word is likelier, times", std::exp(from_the_end[1] - in_order[1]), 3);
 
         lesson.ask("1 layer, memory 12, segments of 3: how many words before the segment move its last output?",

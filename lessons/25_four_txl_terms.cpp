@@ -79,7 +79,8 @@ int main(int argc, char** argv) {
         lesson.say(
             "Let E_i be the vector of word i and U_i the vector of position i. The first Transformers add them, so a "
             "score (E_i + U_i)W_q\u1d40 \u00b7 (E_j + U_j)W_k\u1d40 has four parts. Transformer-XL changes three: U_j "
-            "becomes a sinusoid R of the distance i \u2212 j with its own matrix W_kR, and W_q U_i becomes two trained "
+            "becomes a sinusoid R of the distance i \u2212 j with its own matrix W_kR, and U_i W_q\u1d40 becomes two "
+            "trained "
             "vectors u and v: across segments the position of the query says nothing. DeBERTa has three terms; p2c "
             "stands under c because both multiply the key, but it depends on the distance.\n"
             "                    a           b                c           d\n"
@@ -109,7 +110,7 @@ int main(int argc, char** argv) {
         // Three sums of D products, one inside the other.
         const double bound = rounding(3 * kWidth, times_transposed<double>(sizes, here.w_q.cwiseAbs()),
                                       times_transposed<double>(sizes, here.w_k.cwiseAbs()));
-        lesson.prove("absolute: a + b + c + d less the score itself", largest(sum_of(here.absolute) - product), bound);
+        lesson.prove("absolute: a + b + c + d minus the score itself", largest(sum_of(here.absolute) - product), bound);
         const Matrix<double> two = content_term<double>(here.q, here.u, here.k) +
                                    shift_by_index<double>(position_term<double>(here.q, here.v, here.r_k), 4, 3);
         const double two_bound = rounding(kWidth, here.q.cwiseAbs().rowwise() + here.u.cwiseAbs(), here.k) +
@@ -157,7 +158,7 @@ int main(int argc, char** argv) {
         lesson.exercise("Exchange u and v. All shapes stay; how many of the 10 visible scores are wrong?", [&] {
             const Matrix<double> wrong =
                 shown(sum_of(relative_terms<double>(here.q, here.k, here.r_k, here.v, here.u, 3)) - sum_of(four));
-            lesson.show_signed("score with u and v exchanged, less the right one:", wrong, "%8.3f");
+            lesson.show_signed("score with u and v exchanged, minus the right one:", wrong, "%8.3f");
             lesson.prove_equal("cells that differ", static_cast<double>((wrong.array() != 0).count()), 10);
         });
         lesson.end({{"core/attention/relative.h", "relative_terms"}, {"core/attention/relative.h", "absolute_terms"}},

@@ -68,7 +68,8 @@ int main(int argc, char** argv) {
         const Index queries = 3, keys = 6, memory = 3;
         lesson.say(
             "Memory 발 없는 말, segment 이 천리 간다 (foot without word; subject, thousand li, goes). q_i is the "
-            "query of word i of the segment, Q_t = W_kR R(5\u2212t): column t stands for distance 5 \u2212 t. The "
+            "query of word i of the segment, Q_t (no query: so the notes call a row of r, lesson 25) "
+            "is R(5\u2212t) W_kR\u1d40: column t stands for distance 5 \u2212 t. The "
             "query 이 needs the distances 3 2 1 0, 천리 needs 4 3 2 1 0, 간다 5 4 3 2 1 0. One product of all q with "
             "all Q has all of these numbers, in the wrong columns. No number is moved by itself; all are only read "
             "under another shape:");
@@ -110,7 +111,7 @@ int main(int argc, char** argv) {
         const Mask wide = transformer_xl_mask(8, 12, false, 12);
         const Matrix<double> trick = shift_frames<double>(scores).back().values,
                              index = shift_by_index<double>(scores, 20, 19);
-        lesson.prove("8 queries, 20 keys, seeded numbers: probabilities after the mask, trick less direct",
+        lesson.prove("8 queries, 20 keys, seeded numbers: probabilities after the mask, trick minus direct",
                      (masked_softmax<double>(trick, wide) - masked_softmax<double>(index, wide)).cwiseAbs().maxCoeff(),
                      0);
 

@@ -140,7 +140,7 @@ int main(int argc, char** argv) {
         lesson.prove("gradient of layer 1's bias of v minus what both passes send", largest(passes),
                      batch.rows() * kEps * largest(way.row(kSelf1 + "value_proj.bias")));
         lesson.say(
-            "A miniature: one pattern, either term would do (--answer), and nobody needs I. locus train --ablate asks "
+            "A miniature: one pattern, and p2c alone learns it, too (--answer). locus train --ablate asks "
             "the same of assets/corpus: there, too, only taking both terms away raises the loss much.");
 
         lesson.ask("A blank is one of two names, and their order cannot be told. What is the least mean loss?",

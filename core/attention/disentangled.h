@@ -2,8 +2,8 @@
 // Disentangled attention of DeBERTa, one function per term: forward, backward, and one cell step by step.
 // He et al. 2021, eq. 4; microsoft/DeBERTa disentangled_attention.py.
 //
-//   A[i,j] =  q_i . k_j   +   q_i . k_r[delta(i,j)]   +   k_j . q_r[delta(j,i)]
-//             c2c             c2p                         p2c (every release: delta(i,j), see P2cIndex)
+//   A[i,j] =  q_i . k_j   +   q_i . k_r[delta(i,j)]   +   k_j . q_r[delta(i,j)]
+//             c2c             c2p                         p2c (the paper prints delta(j,i), see P2cIndex)
 //
 // All terms are raw: one division by sqrt(n d) follows their sum.  core/fast/ has the same numbers faster.
 // Letters: Tq queries, Tk keys, d head width, k span (the relative tables have 2k rows), i query, j key.

@@ -5,6 +5,7 @@
 
 #include "core/conformance/diagnosis/judge.h"
 #include "core/conformance/diagnosis/mistaken_pass.h"
+#include "core/conformance/diagnosis/replay.h"
 #include "tests/conformance/toy/several_mistakes.h"
 
 namespace locus::test::test_pairs {
@@ -53,6 +54,47 @@ TEST_CASE("pairs: two in stages that nobody reports are found as a pair in the f
     };
     check(range.sharp, port_with_all<double>(range, dump.port.ways));
     check(range.recorded, port_with_all<float>(range, dump.port.ways));
+}
+
+TEST_CASE("pairs: where two met in one stage, one of them alone in another has its name", "[kit][several]") {
+    const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
+    // The weight of q read by columns, and q, k and v cut into heads without a transpose.
+    const AllMistakes all = all_of(range, range.sharp, port_with_all<double>(range, {{82, 0}, {121, 0}}));
+    INFO(said(all));
+    const auto first = [&](const std::string& stage) -> const WrongStage& {
+        REQUIRE(wrong_at(all, stage));
+        return *wrong_at(all, stage);
+    };
+    CHECK(first("layer.0.q").pair.size() == 2);
+    CHECK(first("layer.1.q").first_at == "layer.0.q");
+    CHECK(first("emd.1.q").first_at == "layer.0.q");
+    REQUIRE(first("layer.0.k").diagnosis.named);
+    CHECK(first("layer.0.k").diagnosis.named->mistake == 121);
+    CHECK(first("layer.0.k").first_at.empty());
+    CHECK(first("layer.0.v").first_at == "layer.0.k");
+    CHECK(all.repaired == Repaired::yes);
+}
+
+TEST_CASE("pairs: a mistake in a layer is named beside another stage that nothing explains", "[kit][several]") {
+    const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
+    Trace port;
+    const Trace cut = port_with_all<double>(range, {{121, 0}});
+    for (const char* name : {"embeddings.output", "relative.table", "layer.0.q_r", "layer.0.k_r"})
+        port.add(cut.at(name));
+    Stage q = cut.at("layer.0.q");
+    Tensor<double>& values = std::get<Tensor<double>>(q.values);
+    for (Index n = 0; n < values.size(); ++n) values[n] += std::sin(static_cast<double>(n));
+    port.add(q);
+    port.add(cut.at("layer.0.k"));
+    // The term that follows from that q is no proof against a mistake that speaks of queries, too.
+    Stage c2p = cut.at("layer.0.c2p");
+    c2p.values = Replay(Evidence{range.sharp, port, range.model, range.segments}, "layer.0.").computed("c2p");
+    port.add(c2p);
+    const AllMistakes all = all_of(range, range.sharp, port);
+    INFO(said(all));
+    REQUIRE(wrong_at(all, "layer.0.k"));
+    REQUIRE(wrong_at(all, "layer.0.k")->diagnosis.named);
+    CHECK(wrong_at(all, "layer.0.k")->diagnosis.named->mistake == 121);
 }
 
 TEST_CASE("pairs: a number that all scores share is one mistake or none, never a pair", "[kit][several]") {

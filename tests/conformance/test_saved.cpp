@@ -132,6 +132,8 @@ TEST_CASE("saved: right numbers in another order of axes are right numbers", "[k
     CHECK_THAT(
         by_token.all->stages.front().saved,
         Catch::StartsWith("the right numbers with their axes in the order [B,T,H,d]: transpose them to [B,H,T,d]"));
+    CHECK_THAT(by_token.all->stages.front().saved, !Catch::Contains("copy it before"));  // its shape says so
+
     CHECK(by_token.all->repaired == Repaired::yes);
     for (std::size_t n = 1; n < by_token.all->stages.size(); ++n)
         CHECK(by_token.all->stages[n].first_at == "layer.0.k");
@@ -309,6 +311,7 @@ TEST_CASE("saved: scores less the largest of each row, and all of a layer with q
         INFO(stage.stage);
         CHECK_FALSE(stage.named());
         CHECK(stage.saved.starts_with("the right numbers with their axes in the order [B,H,Tk,Tq]"));
+        CHECK_THAT(stage.saved, Catch::Contains("copy it before it is saved (np.ascontiguousarray)"));
     }
     CHECK(by_key.all->repaired == Repaired::yes);
     const double root = std::sqrt(3.0 * static_cast<double>(range.sharp.at("layer.0.q").shape()[3]));

@@ -220,7 +220,7 @@ private:
                                                          const Tensor<double>& right) const {
         if (auto masked = saved_after_mask(evidence_, verdict, right)) return masked;
         if (!context_is_right(verdict.name)) return std::nullopt;
-        if (auto layout = other_layout(evidence, verdict)) return layout;
+        if (auto layout = saved_layout(evidence, verdict)) return layout;
         if (auto other = another_stage(evidence_, verdict)) return other;
         return scaled_already(evidence, verdict);
     }
@@ -228,7 +228,7 @@ private:
     /// Right numbers in another layout, with which the port does not go on; no mistake has a name there.
     std::optional<std::string> laid_out_otherwise(const Evidence& evidence, const StageVerdict& verdict,
                                                   const Tensor<double>& right, Diagnosis& diagnosis) const {
-        const auto layout = other_layout(evidence, verdict);
+        const auto layout = saved_layout(evidence, verdict);
         if (!layout || goes_on_with_saved(own_, seen_, verdict, right, made_of_)) return std::nullopt;
         is_only(*layout, diagnosis);
         return layout;
@@ -300,24 +300,34 @@ private:
     /// The same mistake at another layer, or in another stage that it makes wrong too: it fits, and the right formula
     /// is as far away as a name demands.
     bool repeats(const Judge& judge, const StageVerdict& verdict, const Explanation& right) {
-        const std::string stem = scope_and_stem(verdict.name).second;
-        for (std::size_t n = 0; n < result.stages.size(); ++n) {
-            const WrongStage& before = result.stages[n];
-            if (!before.first_at.empty() || !before.diagnosis.named || !before.saved.empty()) continue;
-            const Explanation& named = *before.diagnosis.named;
-            if (scope_and_stem(before.stage).second != stem && !replaces(*named.way, stem)) continue;
-            if (judge.contradicted(mistake_of(named.mistake), *named.way)) continue;
-            std::optional<Explanation> again = fitting(judge, named, right);
-            if (!again) again = fitting_right_inputs(verdict, named);
-            if (!again) continue;
-            WrongStage stage{verdict.name, {}, {}, before.stage, ""};
-            stage.diagnosis.named = again;
+        const auto take = [&](const WrongStage& before, const Explanation& named, const std::string& first_at) {
+            std::optional<Explanation> again = made_once_more(judge, verdict, right, before, named);
+            if (!again) return false;
+            WrongStage stage{verdict.name, {}, {}, first_at, ""};
+            stage.diagnosis.named = std::move(again);
             stage.diagnosis.runner_up = right;
             stage.diagnosis.equivalent = before.diagnosis.equivalent;
             result.stages.push_back(std::move(stage));
             return true;
-        }
+        };
+        for (const WrongStage& before : result.stages)
+            if (before.diagnosis.named && before.first_at.empty() && before.saved.empty() &&
+                take(before, *before.diagnosis.named, before.stage))
+                return true;
+        // Of two that met in one stage, another may have one alone.
+        for (const WrongStage& before : result.stages)
+            for (const Explanation& one : before.pair)
+                if (before.first_at.empty() && take(before, one, "")) return true;
         return false;
+    }
+
+    std::optional<Explanation> made_once_more(const Judge& judge, const StageVerdict& verdict, const Explanation& right,
+                                              const WrongStage& before, const Explanation& named) const {
+        const std::string stem = scope_and_stem(verdict.name).second;
+        if (scope_and_stem(before.stage).second != stem && !replaces(*named.way, stem)) return std::nullopt;
+        if (judge.contradicted(mistake_of(named.mistake), *named.way)) return std::nullopt;
+        const std::optional<Explanation> again = fitting(judge, named, right);
+        return again ? again : fitting_right_inputs(verdict, named);
     }
 
     /// A stage that follows from a mistake which is known by now, in a stage of its own layer that nobody reports: the
@@ -350,6 +360,16 @@ private:
         return right ? fitting(judge, named, right->explanation) : std::nullopt;
     }
 
+    /// The stage at which the same two mistakes were named first; "" where there is none.
+    std::string first_with(const std::vector<Explanation>& pair) const {
+        const auto same = [](const Explanation& a, const Explanation& b) { return a.way == b.way; };
+        for (const WrongStage& before : result.stages)
+            if (!pair.empty() && before.first_at.empty() &&
+                std::equal(pair.begin(), pair.end(), before.pair.begin(), before.pair.end(), same))
+                return before.stage;
+        return "";
+    }
+
     /// Takes a stage that was diagnosed, and looks for a pair where that gave no name.
     void add(const Evidence& evidence, const Comparison& seen, const StageVerdict& verdict,
              const std::vector<Formula>& assumed, WrongStage stage) {
@@ -367,6 +387,7 @@ private:
                     stage.pair = pair_behind(evidence, judge, verdict.name, judge.judge_all(judge.open_hypotheses()),
                                              result.pairs_tried);
                 if (stage.pair.empty()) unexplained_.insert(stem);
+                stage.first_at = first_with(stage.pair);
             }
         }
         if (&evidence == &own_ && !stage.explained() && !stage.diagnosis.follows)

@@ -206,9 +206,20 @@ bool Judge::changes_right_layers(const Variant& variant) const {
 
 bool Judge::changes_right_neighbours(const Variant& variant) const {
     if (scope().find("layer.") == std::string::npos) return false;
+    const Replay here(evidence_, this->scope());
+    // Of a stage that is wrong itself, maybe by two mistakes, a neighbour has what the candidate made of it.
+    const auto has_another_wrong_one = [&](const std::unordered_set<std::string>& origins) {
+        return std::any_of(variant.formulas.begin(), variant.formulas.end(), [&](const Formula& formula) {
+            const auto name = here.name_here(formula.stem);
+            return name && origins.contains(formula.stem) && evidence_.candidate.has(*name) &&
+                   !settled_.contains(*name);
+        });
+    };
     return std::any_of(settled_.begin(), settled_.end(), [&](const std::string& name) {
         const auto [scope, stem] = scope_and_stem(name);
-        if (scope != this->scope() || Replay(evidence_, scope).origins(stem, {}).contains(this->stem())) return false;
+        if (scope != this->scope()) return false;
+        const std::unordered_set<std::string> origins = here.origins(stem, {});
+        if (origins.contains(this->stem()) || has_another_wrong_one(origins)) return false;
         return changes_in(scope, stem, variant, kBeyondRounding);
     });
 }

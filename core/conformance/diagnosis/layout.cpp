@@ -110,6 +110,8 @@ std::optional<std::string> heads_apart(const Evidence& evidence, const Stage& st
            ": join the heads to " + last_axes(stage.axes, 0, right.shape().size()) + " = " + to_string(right.shape());
 }
 
+const std::string kTranspose = ": transpose them to ";
+
 /// "the right numbers with their axes in the order [B,T,H,d]: ..." for a stage that has as many values as it should,
 /// and "the right numbers in the right order, but of shape [4, 8]: ..."; nothing where they are other numbers.
 std::optional<std::string> other_axes(const Evidence& evidence, const StageVerdict& verdict) {
@@ -121,9 +123,8 @@ std::optional<std::string> other_axes(const Evidence& evidence, const StageVerdi
     if (!order) return heads_apart(evidence, *stage, right, found, allowed);
     const std::string expected = last_axes(stage->axes, 0, right.shape().size());
     if (!std::is_sorted(order->begin(), order->end()))
-        return "the right numbers with their axes in the order " + axes_text(stage->axes, *order) +
-               ": transpose them to " + expected +
-               (right.shape() == found.shape() ? "" : ", and save " + to_string(right.shape()));
+        return "the right numbers with their axes in the order " + axes_text(stage->axes, *order) + kTranspose +
+               expected + (right.shape() == found.shape() ? "" : ", and save " + to_string(right.shape()));
     if (right.shape() == found.shape()) return std::nullopt;
     return "the right numbers in the right order, but of shape " + to_string(found.shape()) + ": save them as " +
            expected + " = " + to_string(right.shape());
@@ -313,6 +314,16 @@ std::optional<std::string> other_layout(const Evidence& evidence, const StageVer
     for (const auto look : {other_axes, other_extents, less_the_largest, other_dtype})
         if (auto found = look(evidence, verdict)) return found;
     return std::nullopt;
+}
+
+std::optional<std::string> saved_layout(const Evidence& evidence, const StageVerdict& verdict) {
+    auto layout = other_layout(evidence, verdict);
+    const bool same_shape = evidence.reference.shape_of(verdict.name) == evidence.candidate.shape_of(verdict.name);
+    if (layout && same_shape && layout->find(kTranspose) != std::string::npos)
+        *layout +=
+            "; or, where your array has these axes already, copy it before it is saved (np.ascontiguousarray), because "
+            "its memory is still in the other order";
+    return layout;
 }
 
 }  // namespace locus::conformance

@@ -13,6 +13,9 @@ namespace locus::conformance {
 /// 512 along T: ...", "the mean of the right numbers along H: ...", scores less the largest of each row, whole numbers
 /// as F32; nothing where they are other numbers.
 std::optional<std::string> other_layout(const Evidence& evidence, const StageVerdict& verdict);
+/// The same of a port that goes on with the right numbers: its array may have the right axes in name alone, and
+/// safetensors for NumPy, for one, writes the memory of an array as it lies.
+std::optional<std::string> saved_layout(const Evidence& evidence, const StageVerdict& verdict);
 
 /// At least two values that are told apart: a constant is found everywhere.
 bool says_something(const Tensor<double>& values, double allowed);
