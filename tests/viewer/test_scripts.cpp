@@ -154,6 +154,26 @@ TEST_CASE("scripts: a model without a tokenizer is offered no sentence and no to
     CHECK(outcome.status == 0);
 }
 
+TEST_CASE("scripts: a column longer than the window scrolls down to its last lesson", "[viewer][script]") {
+    if (skipped()) return;
+    const TemporaryFolder folder;
+    const Json wheel = {{"wheel", {{"at", {{"point", {700, 500}}}}, {"steps", -60}}}};
+    Json actions = Json::array();
+    for (const auto& [page, lesson, number] :
+         {std::array{"rope", "Long-term decay", "18"}, std::array{"positions", "One table, four schemes", "27"},
+          std::array{"decoder", "Absolute position", "4"}, std::array{"permutation", "Two streams", "23"},
+          std::array{"transformer-xl", "The shift trick", "26"}, std::array{"compare", "Port clinic", "28"},
+          std::array{"conformance", "Port clinic", "28"}, std::array{"training", "SiFT", "14"},
+          std::array{"text", "Counting words", "1"}, std::array{"attention", "Order is invisible", "3"}}) {
+        actions.insert(actions.end(),
+                       {{{"page", page}}, {{"set", "permutation.side=cell"}}, {{"wait", "settled"}}, wheel});
+        actions.push_back({{"click", {{"text", lesson}}}});
+        actions.push_back({{"assert", {{"text", std::string("copied: ./locus lesson ") + number}}}});
+    }
+    write_file(folder / "columns.json", Json{{"size", {800, 600}}, {"actions", actions}}.dump());
+    play(folder / "columns.json");
+}
+
 TEST_CASE("scripts: in a window that is higher than wide the matrices grow, two in a row", "[viewer][script]") {
     if (skipped()) return;
     const TemporaryFolder folder;

@@ -109,9 +109,7 @@ void Microscope::draw(Scene& scene, SideColumn& column, const Rect& area, const 
             column.y() + ui.px(180) < area.y1)
             draw_channels(scene, column, area, term);
     draw_copy(scene, column, drawn);
-    // This column scrolls, so every lesson of the page finds a line.
-    constexpr float kScrolled = 400;
-    draw_lesson_links(scene, column, {area.x0, area.y0, area.x1, area.y1 + ui.px(kScrolled)},
+    draw_lesson_links(scene, column,
                       {{"08", "Three terms"},
                        {"09", "The sign of p2c"},
                        {"10", "Why √(3d)"},

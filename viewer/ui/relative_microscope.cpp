@@ -124,8 +124,7 @@ void draw_channel_table(const Ui& ui, SideColumn& column, const Rect& area, cons
     const Rect table{column.left() - ui.px(6), top, column.right() + ui.px(6), top + pitch * static_cast<float>(count)};
     const Touch mouse = ui.touch("channel table", table);
     if (mouse.hovered && ImGui::GetIO().MouseWheel != 0)
-        choice.first_channel =
-            std::clamp<Index>(choice.first_channel + (ImGui::GetIO().MouseWheel > 0 ? -3 : 3), 0, last);
+        choice.first_channel = std::clamp<Index>(choice.first_channel + (Ui::take_wheel() > 0 ? -3 : 3), 0, last);
     float largest = 0;
     for (const float product : term.products) largest = std::max(largest, std::abs(product));
     for (Index n = 0; n < count; ++n) {

@@ -91,14 +91,25 @@ void draw_product_chart(const Ui& ui, SideColumn& column, const char* id, const 
     column.skip(76);
 }
 
-void scroll_by_wheel(const Ui& ui, const Rect& area, float& scrolled, float over) {
-    const ImGuiIO& io = ImGui::GetIO();
-    if (area.holds(io.MousePos) && ImGui::IsWindowHovered() && !ImGui::IsAnyItemHovered())
-        scrolled -= Ui::scrolled_by(ui.px(48));
-    scrolled = std::clamp(scrolled, 0.0f, std::max(0.0f, over));
+void draw_scroll_bar(const Ui& ui, const Rect& area, float height, float scrolled) {
+    const float over = height - area.height();
+    if (over <= 0) return;
+    const float length = area.height() * area.height() / height;
+    const float from = area.y0 + (area.height() - length) * scrolled / over;
+    ui.fill({area.x1 - ui.px(5), from, area.x1 - ui.px(2), from + length}, faded(ui.theme->muted, 0.5f), 1.5f);
 }
 
-void draw_lesson_links(Scene& scene, SideColumn& column, const Rect& area, const std::vector<LessonLink>& lessons) {
+void scroll_column(const Ui& ui, const SideColumn& column, const Rect& area, float& scrolled) {
+    // The next line would begin below what was written last; that one needs half of its height, and a little room.
+    const float written = column.y() + scrolled - ui.px(13) - area.y0;
+    const float height = written > area.height() ? written + ui.px(7) : 0;
+    draw_scroll_bar(ui, area, height, scrolled);
+    if (area.holds(ImGui::GetIO().MousePos) && ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem))
+        scrolled -= Ui::scrolled_by(ui.px(48));
+    scrolled = std::clamp(scrolled, 0.0f, std::max(0.0f, height - area.height()));
+}
+
+void draw_lesson_links(Scene& scene, SideColumn& column, const std::vector<LessonLink>& lessons) {
     const auto label = [](const LessonLink& lesson) {
         return std::string("Lesson ") + lesson.number + " \u00b7 " + lesson.title;
     };
@@ -107,7 +118,6 @@ void draw_lesson_links(Scene& scene, SideColumn& column, const Rect& area, const
     for (const LessonLink& lesson : lessons)
         if (scene.ui.text_width(label(lesson) + " \u2197") > column.width()) skipped = std::string("Lesson ").size();
     for (const LessonLink& lesson : lessons) {
-        if (column.y() + scene.ui.px(10) > area.y1) return;
         if (!column.link(label(lesson).substr(skipped))) continue;
         const std::string command = "./locus lesson " + std::to_string(std::stoi(lesson.number));
         ImGui::SetClipboardText(command.c_str());

@@ -50,9 +50,12 @@ inline std::vector<double> doubles(const std::vector<float>& values) { return {v
 /// As wide as the column, 84 design pixels high together with the line below it.
 void draw_product_chart(const Ui& ui, SideColumn& column, const char* id, const ProductChart& chart);
 
-/// Call after everything in the column: a place that reacts to the mouse keeps the wheel to itself.
-/// scrolled: window units the column is scrolled up; over: how many of them it can, at most.
-void scroll_by_wheel(const Ui& ui, const Rect& area, float& scrolled, float over);
+/// The bar at the right edge of what is `height` window units high and `scrolled` up; nothing where all of it fits.
+void draw_scroll_bar(const Ui& ui, const Rect& area, float height, float scrolled);
+
+/// Call after everything in the column, which was made with `scrolled`: where it is longer than its area the wheel
+/// moves it and a bar says so.  A control that uses the wheel itself takes it before (Ui::take_wheel).
+void scroll_column(const Ui& ui, const SideColumn& column, const Rect& area, float& scrolled);
 
 /// A lesson by its number and title, e.g. {"09", "The sign of p2c"}; a test holds both against lessons/.
 struct LessonLink {
@@ -60,8 +63,7 @@ struct LessonLink {
     const char* title;
 };
 
-/// "Lesson 09 · The sign of p2c ↗", one line each, as many as fit between the column's end and the area's.
-/// A click copies the command that runs the lesson, and says so.
-void draw_lesson_links(Scene& scene, SideColumn& column, const Rect& area, const std::vector<LessonLink>& lessons);
+/// "Lesson 09 · The sign of p2c ↗", one line each.  A click copies the command that runs the lesson, and says so.
+void draw_lesson_links(Scene& scene, SideColumn& column, const std::vector<LessonLink>& lessons);
 
 }  // namespace locus

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace locus {
 
@@ -192,6 +193,8 @@ float Ui::scrolled_by(float step, bool across) {
     return io.MouseWheel * step + (across ? pulled().x : pulled().y);
 }
 
+float Ui::take_wheel() { return std::exchange(ImGui::GetIO().MouseWheel, 0.0f); }
+
 ImVec2 Ui::pulled() {
     // A finger comes to where it presses in one step.
     const bool pulls = ImGui::IsMouseDown(ImGuiMouseButton_Right) && !ImGui::IsMouseClicked(ImGuiMouseButton_Right);
@@ -211,7 +214,7 @@ float Ui::stepper(const char* id, float right, float y, std::string_view shown, 
     if (more.clicked) value += 1;
     if (box.holds(less.at) && ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem) &&
         ImGui::GetIO().MouseWheel != 0)
-        value += ImGui::GetIO().MouseWheel > 0 ? 1 : -1;
+        value += take_wheel() > 0 ? 1 : -1;
     value = std::clamp(value, low, high);
     const auto arrow_colour = [&](const Touch& mouse, bool possible) {
         return !possible ? faded(theme->muted, 0.4f) : mouse.hovered ? theme->text : theme->muted;
@@ -259,8 +262,7 @@ bool Ui::slider(const char* id, float x, float y, float width, double& value, do
     const float reach = px(6);
     const auto snapped = [&](double raw) { return std::clamp(std::round(raw / step) * step, low, high); };
     if (mouse.held) value = snapped(low + (high - low) * (mouse.at.x - x - reach) / (width - 2 * reach));
-    if (mouse.hovered && ImGui::GetIO().MouseWheel != 0)
-        value = snapped(value + (ImGui::GetIO().MouseWheel > 0 ? step : -step));
+    if (mouse.hovered && ImGui::GetIO().MouseWheel != 0) value = snapped(value + (take_wheel() > 0 ? step : -step));
     // A value that was set elsewhere may be beyond the slider's ends.
     const auto share = static_cast<float>(high > low ? std::clamp((value - low) / (high - low), 0.0, 1.0) : 0);
     const float knob = x + reach + share * (width - 2 * reach);

@@ -113,6 +113,8 @@ public:
     /// How far what lies under the pointer is scrolled in this frame: a step of the wheel goes `step` units, and the
     /// right button pulls it along, as two fingers do on a touch screen.  `across`: it lies from left to right.
     static float scrolled_by(float step, bool across = false);
+    /// Steps of the wheel in this frame, for a control under the pointer: what it lies on gets none of them.
+    static float take_wheel();
     /// How far the right button pulls what lies under the pointer in this frame.
     static ImVec2 pulled();
 

@@ -4,6 +4,7 @@
 
 #include "viewer/plots/head_terms.h"
 #include "viewer/ui/microscope.h"
+#include "viewer/ui/side_column.h"
 
 namespace locus {
 
@@ -162,11 +163,7 @@ void AttentionPage::draw_side(Scene& scene, const Rect& area) {
     if (!state.selection.empty()) draw_selection_card(scene, column);
     microscope_.draw(scene, column, area, drawn_row(scene));
     side_height_ = column.y() + scrolled - area.y0 - ui.px(4);
-    const float overflow = side_height_ - area.height();
-    if (overflow <= 0) return;
-    const float length = area.height() * area.height() / side_height_;
-    const float from = area.y0 + (area.height() - length) * scrolled / overflow;
-    ui.fill({area.x1 - ui.px(5), from, area.x1 - ui.px(2), from + length}, ui.theme->line, 1.5f);
+    draw_scroll_bar(ui, area, side_height_, scrolled);
 }
 
 void AttentionPage::draw_formula(Scene& scene, const Rect& bar) {

@@ -104,7 +104,7 @@ private:
     void glow(Scene& scene);
 
     void draw_report_words(Scene& scene, SideColumn& column) const;
-    void draw_what_to_see(Scene& scene, SideColumn& column, const Rect& area) const;
+    void draw_what_to_see(Scene& scene, SideColumn& column) const;
     void draw_cell_words(Scene& scene, SideColumn& column) const;
     void draw_statistics(Scene& scene, SideColumn& column) const;
 

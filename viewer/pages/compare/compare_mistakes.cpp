@@ -97,6 +97,7 @@ void ComparePage::draw_mistake_rows(Scene& scene, const Rect& rows, const std::v
     const Touch area = ui.touch("mistakes", rows);
     if (rows.holds(ImGui::GetIO().MousePos)) mistake_scroll_ -= ImGui::GetIO().MouseWheel * ui.px(3 * kRow);
     mistake_scroll_ = std::clamp(mistake_scroll_, 0.0f, std::max(0.0f, height - rows.height()));
+    draw_scroll_bar(ui, {rows.x0, rows.y0, rows.x1 + ui.px(12), rows.y1}, height, mistake_scroll_);
     ui.draw().push_clip(rows.min(), rows.max());
     float y = rows.y0 - mistake_scroll_;
     hovered_mistake_ = 0;

@@ -235,20 +235,18 @@ void ComparePage::draw_side(Scene& scene, const Rect& whole) {
         area.y0 += ui.px(46);
         if (state.shows_mistakes) return draw_mistakes(scene, area);
     }
-    const Touch mouse = ui.touch("words", area);
-    if (mouse.hovered) side_scroll_ -= ImGui::GetIO().MouseWheel * ui.px(48);
+    const Ui::Scrolled scrolled(ui);
     SideColumn column(ui, area, side_scroll_);
     if (scene.state.compare.report) draw_report_words(scene, column);
     if (has_sides(scene) && a_.size() > 0) {
         draw_cell_words(scene, column);
         draw_statistics(scene, column);
-        if (!scene.state.compare.report) draw_what_to_see(scene, column, area);
+        if (!scene.state.compare.report) draw_what_to_see(scene, column);
     }
-    const float over = column.y() + side_scroll_ - ui.px(8) - area.y1;
-    side_scroll_ = std::clamp(side_scroll_, 0.0f, std::max(0.0f, over));
+    scroll_column(ui, column, area, side_scroll_);
 }
 
-void ComparePage::draw_what_to_see(Scene& scene, SideColumn& column, const Rect& area) const {
+void ComparePage::draw_what_to_see(Scene& scene, SideColumn& column) const {
     const CompareState& state = scene.state.compare;
     column.rule();
     if (is_p2c_of_paper(state))
@@ -261,7 +259,7 @@ void ComparePage::draw_what_to_see(Scene& scene, SideColumn& column, const Rect&
                                                      "differ already; in layer 0 it is this alone.");
     else
         column.sentence("N jumps to the next worst cell. Both pictures share one scale; the difference has its own.");
-    draw_lesson_links(scene, column, area, {{"09", "The sign of p2c"}, {"28", "Port clinic"}});
+    draw_lesson_links(scene, column, {{"09", "The sign of p2c"}, {"28", "Port clinic"}});
 }
 
 void ComparePage::draw_report_words(Scene& scene, SideColumn& column) const {

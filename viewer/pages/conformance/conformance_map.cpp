@@ -188,8 +188,7 @@ void ConformancePage::draw(Scene& scene, const Rect& area) {
 
 void ConformancePage::draw_side(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
-    const Touch mouse = ui.touch("words", area);
-    if (mouse.hovered) side_scroll_ -= ImGui::GetIO().MouseWheel * ui.px(48);
+    const Ui::Scrolled scrolled(ui);
     SideColumn column(ui, area, side_scroll_);
     ConformanceState& state = scene.state.conformance;
     const ReportedCase& one = shown_case(state);
@@ -206,9 +205,8 @@ void ConformancePage::draw_side(Scene& scene, const Rect& area) {
             "with your own port's dumps on the window to have them judged.");
         column.rule();
     }
-    draw_lesson_links(scene, column, area, {{"28", "Port clinic"}});
-    const float over = column.y() + side_scroll_ - ui.px(8) - area.y1;
-    side_scroll_ = std::clamp(side_scroll_, 0.0f, std::max(0.0f, over));
+    draw_lesson_links(scene, column, {{"28", "Port clinic"}});
+    scroll_column(ui, column, area, side_scroll_);
 }
 
 void ConformancePage::draw_formula(Scene& scene, const Rect& bar) {

@@ -27,8 +27,8 @@ void DecoderPage::draw_side(Scene& scene, const Rect& area) {
         draw_cell(scene, column);
     else
         draw_all_words(scene, column);
-    draw_lesson_links(scene, column, area, {{"13", "Enhanced mask decoder"}, {"04", "Absolute position"}});
-    scroll_by_wheel(ui, area, scroll_, column.y() + scroll_ - ui.px(8) - area.y1);
+    draw_lesson_links(scene, column, {{"13", "Enhanced mask decoder"}, {"04", "Absolute position"}});
+    scroll_column(ui, column, area, scroll_);
 }
 
 void DecoderPage::draw_all_words(Scene& scene, SideColumn& column) const {

@@ -86,7 +86,7 @@ private:
     double named_chance(const TargetChance& target) const;
     float draw_chances(const Scene& scene, const Rect& area, float y, const std::string& title,
                        const std::vector<TargetChance>& chances, ImU32 colour) const;
-    void draw_row(Scene& scene, SideColumn& column, const Rect& area);
+    void draw_row(Scene& scene, SideColumn& column);
     void draw_cell(Scene& scene, SideColumn& column, const Rect& area);
     void draw_cell_row(const Scene& scene, SideColumn& column, const RelativeCellExplanation<float>& cell) const;
 
@@ -107,6 +107,7 @@ private:
     bool moved_ = false;            // since it was taken
     float grip_ = 0;                // from its left edge to the pointer
     float scroll_ = -1;             // of the cards, in slots; -1: the end
+    float side_scroll_ = 0;
 };
 
 }  // namespace locus

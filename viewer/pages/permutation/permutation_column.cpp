@@ -12,15 +12,17 @@ namespace locus {
 void PermutationPage::draw_side(Scene& scene, const Rect& area) {
     refresh(scene);
     PermutationState& state = scene.state.permutation;
-    SideColumn column(scene.ui, area);
+    const Ui::Scrolled scrolled(scene.ui);
+    SideColumn column(scene.ui, area, side_scroll_);
     if (runs_model(state)) draw_column_choice(scene.ui, column, "this row", column_of(state));
     if (runs_model(state) && state.side > 0)
         draw_cell(scene, column, area);
     else
-        draw_row(scene, column, area);
+        draw_row(scene, column);
+    scroll_column(scene.ui, column, area, side_scroll_);
 }
 
-void PermutationPage::draw_row(Scene& scene, SideColumn& column, const Rect& area) {
+void PermutationPage::draw_row(Scene& scene, SideColumn& column) {
     const Ui& ui = scene.ui;
     const PermutationState& state = scene.state.permutation;
     const Index chosen = shown_row(state);
@@ -76,7 +78,7 @@ void PermutationPage::draw_row(Scene& scene, SideColumn& column, const Rect& are
                         word(state, swapped[static_cast<std::size_t>(at - predicted.begin())]) +
                         "\u201d. What h offers is the same; only g tells the two apart.");
     }
-    draw_lesson_links(scene, column, area,
+    draw_lesson_links(scene, column,
                       {{"21", "AR, AE, and New York"}, {"22", "Permutation language model"}, {"23", "Two streams"}});
 }
 
@@ -186,7 +188,7 @@ void PermutationPage::draw_cell(Scene& scene, SideColumn& column, const Rect& ar
     draw_cell_row(scene, column, *cell);
     column.rule();
     draw_copy_button(scene, column, copied_text(state));
-    draw_lesson_links(scene, column, area,
+    draw_lesson_links(scene, column,
                       {{"21", "AR, AE, and New York"}, {"22", "Permutation language model"}, {"23", "Two streams"}});
 }
 

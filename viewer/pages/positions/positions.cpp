@@ -56,6 +56,7 @@ private:
     std::optional<RelativeBuckets> line_;
     std::vector<Index> sharing_;  // how many offsets of the page have a row
     Heatmap offsets_, rows_;
+    float side_scroll_ = 0;
 };
 
 /// The dialect decides what happens beyond the farthest offset, as it does in a model.
@@ -353,7 +354,8 @@ void PositionsPage::draw_side(Scene& scene, const Rect& area) {
     const Cell cell = state.cell;
     const Index offset = cell.i - cell.j, row = line_->row(cell.i, cell.j), span = line_->span();
     const auto length = static_cast<Index>(state.length);
-    SideColumn column(scene.ui, area);
+    const Ui::Scrolled scrolled(scene.ui);
+    SideColumn column(scene.ui, area, side_scroll_);
     column.heading("Why row " + std::to_string(row) + "?", std::string(state.locked ? "locked " : "") + "(" +
                                                                std::to_string(cell.i) + ", " + std::to_string(cell.j) +
                                                                ")");
@@ -392,11 +394,12 @@ void PositionsPage::draw_side(Scene& scene, const Rect& area) {
     draw_own_values(scene, column);
     column.rule();
     draw_numbers_instead(scene, column);
-    draw_lesson_links(scene, column, area,
+    draw_lesson_links(scene, column,
                       {{"05", "Relative position matrix"},
                        {"06", "Log buckets"},
                        {"07", "Gather by hand"},
                        {"27", "One table, four schemes"}});
+    scroll_column(scene.ui, column, area, side_scroll_);
 }
 
 /// The opened model's own values, with a way to them; the page opens on smaller ones, whose every part can be seen.

@@ -152,16 +152,16 @@ void RopePage::draw_side(Scene& scene, const Rect& area) {
     else
         draw_softmax_cell(scene, column);
     if (state.shown == 3)
-        draw_lesson_links(scene, column, area, {{"20", "Linear attention and RoPE"}});
+        draw_lesson_links(scene, column, {{"20", "Linear attention and RoPE"}});
     else if (state.layout == 0)
-        draw_lesson_links(scene, column, area,
+        draw_lesson_links(scene, column,
                           {{"15", "One rotation"},
                            {"16", "RoPE in d dimensions"},
                            {"17", "Only n − m survives"},
                            {"18", "Long-term decay"}});
     else
-        draw_lesson_links(scene, column, area, {{"19", "Two RoPE layouts"}});
-    scroll_by_wheel(ui, area, scroll_, column.y() + scroll_ - ui.px(8) - area.y1);
+        draw_lesson_links(scene, column, {{"19", "Two RoPE layouts"}});
+    scroll_column(ui, column, area, scroll_);
 }
 
 void RopePage::draw_softmax_cell(Scene& scene, SideColumn& column) {

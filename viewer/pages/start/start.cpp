@@ -48,6 +48,7 @@ private:
     void draw_tour(Scene& scene, class SideColumn& column) const;
     void draw_recent(Scene& scene, class SideColumn& column) const;
 
+    float side_scroll_ = 0;
     std::map<std::string, Heatmap> pictures_;
     std::shared_ptr<const Previews> previews_;
     std::unique_ptr<Worker<int, Previews>> worker_;  // last: its thread ends before what it reads
@@ -448,7 +449,8 @@ void StartPage::draw_recent(Scene& scene, SideColumn& column) const {
 }
 
 void StartPage::draw_side(Scene& scene, const Rect& area) {
-    SideColumn column(scene.ui, area);
+    const Ui::Scrolled scrolled(scene.ui);
+    SideColumn column(scene.ui, area, side_scroll_);
     draw_tour(scene, column);
     draw_recent(scene, column);
     column.heading("Check my port");
@@ -467,6 +469,7 @@ void StartPage::draw_side(Scene& scene, const Rect& area) {
     column.row("write the sentence", "Ctrl L");
     column.row("dark or light", "t");
     column.row("all keys", "?");
+    scroll_column(scene.ui, column, area, side_scroll_);
 }
 
 }  // namespace locus

@@ -77,8 +77,9 @@ private:
     std::array<Heatmap, 4> alike_;
     std::optional<PictureVersion> painted_;
     std::optional<ChosenWords> follows_;  // the next answer has other columns: the cursors stay on these words
-    bool focus_ = true;                   // the editor takes the keyboard when it opens
-    bool stopped_ = false;                // what is asked was given up
+    float side_scroll_ = 0;
+    bool focus_ = true;                                     // the editor takes the keyboard when it opens
+    bool stopped_ = false;                                  // what is asked was given up
     std::unique_ptr<Worker<TextQuery, TextStudy>> worker_;  // last: its thread ends before what it reads
 };
 

@@ -98,7 +98,8 @@ void TextPage::explain_travel(Scene& scene, SideColumn& column) const {
 
 void TextPage::draw_side(Scene& scene, const Rect& area) {
     if (!shown(scene.state.text_page)) return;
-    SideColumn column(scene.ui, area);
+    const Ui::Scrolled scrolled(scene.ui);
+    SideColumn column(scene.ui, area, side_scroll_);
     explain_weight(scene, column);
     explain_alike(scene, column);
     explain_travel(scene, column);
@@ -113,7 +114,8 @@ void TextPage::draw_side(Scene& scene, const Rect& area) {
         column.sentence("No word in common, so counting says 0. Yet of all documents " + std::to_string(pair.j + 1) +
                             " is the one with the least to travel.",
                         false);
-    draw_lesson_links(scene, column, area, {{"01", "Counting words"}});
+    draw_lesson_links(scene, column, {{"01", "Counting words"}});
+    scroll_column(scene.ui, column, area, side_scroll_);
 }
 
 void TextPage::draw_formula(Scene& scene, const Rect& bar) {

@@ -69,8 +69,6 @@ void TrainingPage::draw_side(Scene& scene, const Rect& area) {
     if (!course_ || !look_) return;
     const Ui& ui = scene.ui;
     fit(scene.state.training);
-    const Touch mouse = ui.touch("words", area);
-    if (mouse.hovered) side_scroll_ -= Ui::scrolled_by(ui.px(48));
     const Ui::Scrolled scrolled(ui);
     SideColumn column(ui, area, side_scroll_);
     draw_words(scene, column);
@@ -100,9 +98,8 @@ void TrainingPage::draw_side(Scene& scene, const Rect& area) {
         ImGui::SetClipboardText(kTrainCommand);
         scene.state.notice = std::string("copied: ") + kTrainCommand;
     }
-    draw_lesson_links(scene, column, area, {{"29", "Watching position form"}, {"14", "SiFT"}});
-    const float over = column.y() + side_scroll_ - ui.px(8) - area.y1;
-    side_scroll_ = std::clamp(side_scroll_, 0.0f, std::max(0.0f, over));
+    draw_lesson_links(scene, column, {{"29", "Watching position form"}, {"14", "SiFT"}});
+    scroll_column(ui, column, area, side_scroll_);
 }
 
 void TrainingPage::draw_formula(Scene& scene, const Rect& bar) {

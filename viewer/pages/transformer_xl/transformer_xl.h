@@ -84,6 +84,7 @@ private:
     std::vector<AnimationFrame> animation_;
     std::array<Index, 3> history_of_{-1, -1, -1};  // trick, queries, memory
     AnimationClock clock_;
+    float side_scroll_ = 0;
 };
 
 }  // namespace locus

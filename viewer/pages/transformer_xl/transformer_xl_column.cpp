@@ -34,7 +34,8 @@ std::string TransformerXlPage::copied_text(const MemoryState& state) {
 void TransformerXlPage::draw_side(Scene& scene, const Rect& area) {
     refresh(scene);
     MemoryState& state = scene.state.memory;
-    SideColumn column(scene.ui, area);
+    const Ui::Scrolled scrolled(scene.ui);
+    SideColumn column(scene.ui, area, side_scroll_);
     draw_column_choice(scene.ui, column, "next word", column_of(state));
     if (state.side == 0) draw_next_word(scene, column);
     const Index key = chosen_key(state);
@@ -43,9 +44,10 @@ void TransformerXlPage::draw_side(Scene& scene, const Rect& area) {
         column.sentence("\u201c" + word(state.cell.j) + "\u201d is beyond a memory of " +
                         std::to_string(answer().memory) +
                         ": no query can look at it. Drag the handle on the tape to the left.");
-        return;
+    } else {
+        draw_cell(scene, column, area);
     }
-    draw_cell(scene, column, area);
+    scroll_column(scene.ui, column, area, side_scroll_);
 }
 
 void TransformerXlPage::draw_next_word(Scene& scene, SideColumn& column) {
@@ -108,7 +110,7 @@ void TransformerXlPage::draw_cell(Scene& scene, SideColumn& column, const Rect& 
         column.heading("Why not look at \u201c" + cut_token(ui, names.key, ui.px(90), Face::title) + "\u201d?",
                        state.locked ? "locked" : "");
         column.sentence(pair + ": " + names.hidden + ".");
-        draw_lesson_links(scene, column, area, {{"24", "Segments and memory"}, {"26", "The shift trick"}});
+        draw_lesson_links(scene, column, {{"24", "Segments and memory"}, {"26", "The shift trick"}});
         return;
     }
     column.heading(brief_one ? "Why look at \u201c" + cut_token(ui, names.key, ui.px(110), Face::title) + "\u201d?"
@@ -143,7 +145,7 @@ void TransformerXlPage::draw_cell(Scene& scene, SideColumn& column, const Rect& 
             "come from these.");
         draw_copy_button(scene, column, copied_text(state));
     }
-    draw_lesson_links(scene, column, area,
+    draw_lesson_links(scene, column,
                       {{"24", "Segments and memory"}, {"25", "Four Transformer-XL terms"}, {"26", "The shift trick"}});
 }
 
