@@ -98,7 +98,10 @@ void add_options(cli::Command& program, Options& options) {
                 "anything else on screen: rope.m=7; given as often as needed, --list-fields names them")
         .one_value_each();
     program.option("--size", options.size, "size of the window or picture in pixels: WxH");
-    program.option("--scale", options.scale, "scale of everything drawn: 0.5 to 4").shows_default();
+    program
+        .option("--scale", options.scale,
+                "scale of everything drawn: 0.5 to 4; smaller where --size has no room for it")
+        .shows_default();
     program.option("--screenshot", options.screenshot, "write the page to this PNG file and exit");
     program
         .option("--export", options.exports,
@@ -203,6 +206,35 @@ void check_written(const Options& options) {
     check_apart(written, read);
 }
 
+namespace {
+
+/// What --text says on a page whose words are not those of the opened model.
+void place_text(const Options& options, State& state) {
+    if (!options.text || (state.page != "training" && state.page != "text")) return;
+    state.text = State().text;
+    if (state.page == "text") {
+        state.text_page.documents = *options.text;
+    } else {
+        state.training.text = *options.text;
+        state.training.masked.clear();  // those of the sentence that was there; this one has [MASK] in it, or none
+    }
+}
+
+/// A picture that an option cannot change is not what was asked for.  In a window it may be meant for other pages.
+void check_useful(const Options& options, const std::string& page) {
+    if (options.script || (!options.screenshot && options.exports.empty())) return;
+    const auto check = [&](bool given, const std::string& name, const std::vector<std::string>& pages) {
+        LOCUS_CHECK(!given || std::find(pages.begin(), pages.end(), page) == pages.end(),
+                    name + " does not go with the page " + page + ", whose picture it cannot change");
+    };
+    check(options.text.has_value(), "--text", {"positions", "conformance"});
+    check(options.layer.has_value(), "--layer", {"positions", "text", "conformance"});
+    check(options.head.has_value(), "--head", {"positions", "text", "conformance"});
+    check(options.cell.has_value(), "--cell", {"text", "conformance"});
+}
+
+}  // namespace
+
 std::string place_model(const Options& options, State& state) {
     const std::string page = state.page;
     const bool other_family = show_model(state, options.model);
@@ -210,6 +242,8 @@ std::string place_model(const Options& options, State& state) {
                 "--mistake goes with a DeBERTa, which the page Compare shows, found --model " + options.model +
                     "; locus kit mistake makes those of the other families");
     if (options.page || page != State().page) state.page = page;
+    check_useful(options, state.page);
+    place_text(options, state);
     if (ModelChoice* choice = choice_of_page(state, state.page)) {
         if (options.text) choice->text = *options.text;
         if (options.tokens) choice->tokens = *options.tokens;
@@ -231,6 +265,11 @@ std::string place_model(const Options& options, State& state) {
 
 void open_sources(const Options& options, State& state) {
     CompareState& compare = state.compare;
+    if (options.dialect && state.page == "compare" && !options.report) {
+        const Dialect asked = parse_dialect(*options.dialect);
+        compare.a.dialect = asked == Dialect::reference ? Dialect::official : asked;
+        if (compare.b.dialect == compare.a.dialect) compare.b.dialect = Dialect::official;  // or they do not differ
+    }
     if (options.stage) compare.stage = *options.stage;
     if (options.mistake) {
         const auto [number, way] = *parse_mistake(*options.mistake);
@@ -261,7 +300,7 @@ void open_sources(const Options& options, State& state) {
                 require_stage(open_dump(file), compare.stage, "the report " + *options.report);
     }
     if (!options.compare.empty()) {
-        compare.a = options.compare.size() == 2 ? CompareSide{options.compare[0]} : CompareSide{};
+        compare.a = options.compare.size() == 2 ? CompareSide{options.compare[0]} : CompareSide{"", compare.a.dialect};
         compare.b = {options.compare.back()};
     }
     for (const std::string& file : options.compare) {
@@ -341,6 +380,26 @@ void fit_permutation(const Options& options, State& state) {
     permutation.stream = 0;
 }
 
+void fit_positions(const Options& options, PositionsState& positions) {
+    if (!options.cell) return;
+    positions.cell = cell_of(*options.cell, static_cast<Index>(positions.length));
+    if (!is_set(options, "positions.locked")) positions.locked = true;  // as a click on the cell does
+}
+
+/// The model is made while the page is open, so that what it does not have is said later (check_kept).
+void fit_training(const Options& options, TrainingPageState& training) {
+    const auto take = [&](const char* field, std::optional<long> wished, Index& value) {
+        if (wished && !is_set(options, field)) value = std::max<Index>(0, *wished);
+    };
+    take("training.layer", options.layer, training.layer);
+    take("training.head", options.head, training.head);
+    long i = 0, j = 0;
+    if (!options.cell || is_set(options, "training.cell")) return;
+    LOCUS_CHECK(parse_pair(*options.cell, ',', i, j) && i >= 0 && j >= 0,
+                "--cell is \"" + *options.cell + "\", expected row and column: I,J");
+    training.cell = {i, j};
+}
+
 /// The layer of the stage that the page Attention shows by name; --layer may only say the same.
 void fit_stage(const Options& options, State& state, Index layers) {
     const std::string& stage = state.attention.stage;
@@ -371,9 +430,13 @@ void fit_to_model(const Options& options, const DebertaSession& session, State& 
         if (state.page == "transformer-xl") fit_memory(options, state);
         if (state.page == "permutation") fit_permutation(options, state);
     }
+    if (state.page == "positions") fit_positions(options, state.positions);
+    if (state.page == "training") fit_training(options, state.training);
+    if (state.page == "decoder" && options.head && !is_set(options, "decoder.head")) state.decoder_head = *options.head;
+    const bool own_model = of_family || state.page == "training";
     const std::optional<long> unsaid;
-    fit(options, "--layer", "layer", of_family ? unsaid : options.layer, state.layer, config.num_hidden_layers);
-    fit(options, "--head", "head", of_family ? unsaid : options.head, state.head, config.num_attention_heads);
+    fit(options, "--layer", "layer", own_model ? unsaid : options.layer, state.layer, config.num_hidden_layers);
+    fit(options, "--head", "head", own_model ? unsaid : options.head, state.head, config.num_attention_heads);
     if (state.page == "attention") fit_stage(options, state, config.num_hidden_layers);
     const Index length = session.input_of({state.text, state.tokens, state.mask}).length();
     long i = 0, j = 0;
@@ -381,7 +444,7 @@ void fit_to_model(const Options& options, const DebertaSession& session, State& 
         LOCUS_CHECK(parse_pair(*options.cell, ',', i, j) && i >= 0 && j >= 0,
                     "--cell is \"" + *options.cell + "\", expected row and column: I,J");
         state.compare.wished = Cell{i, j};
-    } else if (options.cell && !of_family) {
+    } else if (options.cell && !own_model && state.page != "positions") {
         state.cell = cell_of(*options.cell, length);
     }
     LOCUS_CHECK(!is_set(options, "cell") || (state.cell.i < length && state.cell.j < length),
@@ -396,6 +459,19 @@ void check_kept(const Options& options, const State& shown) {
         LOCUS_CHECK(stage == shown.compare.stage, "--stage is \"" + *options.stage +
                                                       "\", which the page does not have: it would show \"" +
                                                       shown.compare.stage + "\" instead");
+    }
+    if (shown.page == "training") {
+        const auto kept = [](const char* name, const auto& given, Index value) {
+            LOCUS_CHECK(!given || *given == value, std::string(name) + " is " + std::to_string(*given) +
+                                                       ", which the page does not have: it would show " +
+                                                       std::to_string(value) + " instead");
+        };
+        if (!is_set(options, "training.layer")) kept("--layer", options.layer, shown.training.layer);
+        if (!is_set(options, "training.head")) kept("--head", options.head, shown.training.head);
+        const std::string cell = state_field("training.cell").get(shown);
+        LOCUS_CHECK(!options.cell || is_set(options, "training.cell") || *options.cell == cell,
+                    "--cell is \"" + *options.cell + "\", which the page does not have: it would show \"" + cell +
+                        "\" instead");
     }
     State wished = shown;
     for (const std::string& set : options.set) {

@@ -30,6 +30,8 @@ TEST_CASE("link: names, escapes, and the parts that say nothing", "[viewer][link
     CHECK(link_of({"locus", "view", "tiny-xlnet", "--text", "a b", "--set", "rope.m=7", "--size", "800x600"}) ==
           "model=tiny-xlnet&text=a+b&rope.m=7");
     CHECK(link_of({"locus", "view", "--text=-1 %"}) == "text=-1+%25");
+    CHECK(link_of({"locus", "view", "--set", "text=a=b"}) == "set.text=a%3Db");
+    CHECK((words_of_link("page=text&set.text=a%3Db") == Words{"--page=text", "--set=text=a=b"}));
     CHECK((words_of_link("page=rope&rope.m=7&text=a+b%26c") == Words{"--page=rope", "--set=rope.m=7", "--text=a b&c"}));
     CHECK((words_of_link("") == Words{}));
     CHECK((words_of_link("#&page&=x&cell=3,5&text=%4") == Words{"--cell=3,5", "--text=%4"}));

@@ -157,6 +157,54 @@ TEST_CASE("view: wrong values are refused before a window opens", "[viewer][cli]
     refusal({"--report", report.file.string()}, 3, "layer.7.p2c");
 }
 
+TEST_CASE("view: an option that cannot change the picture is refused", "[viewer][cli]") {
+    for (const auto& [page, name, value] :
+         {std::array{"positions", "--text", "one two"}, std::array{"conformance", "--text", "one two"},
+          std::array{"positions", "--layer", "0"}, std::array{"text", "--head", "0"},
+          std::array{"conformance", "--cell", "0,0"}}) {
+        const std::vector<std::string> same = {"--page", page, name, value};
+        std::vector<std::string> picture = same, listed = same;
+        picture.insert(picture.end(), {"--screenshot", "x.png"});
+        listed.push_back("--list-fields");  // as in a window, where it may be meant for other pages
+        const Outcome outcome = run("locus-view", picture, "unset DISPLAY WAYLAND_DISPLAY; ");
+        INFO(outcome.err);
+        CHECK(outcome.status == 2);
+        CHECK(outcome.sentences() == 1);
+        CHECK(outcome.err.find(std::string(name) + " does not go with the page " + page) != std::string::npos);
+        CHECK(run("locus-view", listed).status == 0);
+    }
+}
+
+TEST_CASE("view: an option is that of the page, where the page has such a thing", "[viewer][script]") {
+    if (!has_virtual_display()) return;
+    const auto shows = [](std::vector<std::string> arguments, const std::vector<std::array<std::string, 2>>& fields) {
+        const TemporaryFolder folder;
+        std::string actions = R"({"wait": "settled"})";
+        for (const auto& [field, value] : fields)
+            actions += R"(, {"assert": {"field": ")" + field + R"(", "is": ")" + value + "\"}}";
+        write_file(folder / "fields.json", "{\"actions\": [" + actions + "]}");
+        arguments.insert(arguments.begin(), {"--script", "fields.json", "--page"});
+        const Outcome outcome = view(arguments, folder.path());
+        INFO(outcome.err);
+        CHECK(outcome.status == 0);
+    };
+    shows({"training", "--layer", "0", "--head", "1", "--cell", "2,4", "--text", "the dog chased the [MASK]."},
+          {{"training.layer", "0"},
+           {"training.head", "1"},
+           {"training.cell", "2,4"},
+           {"training.text", "the dog chased the [MASK]."},
+           {"training.masked", ""},
+           {"text", "a new [MASK] opened beside the new [MASK]."}});
+    shows({"text", "--text", "one two three"}, {{"text_page.documents", "one two three"}});
+    shows({"positions", "--cell", "2,7"}, {{"positions.cell", "2,7"}, {"positions.locked", "yes"}});
+    shows({"decoder", "--head", "2"}, {{"decoder.head", "2"}});
+    shows({"compare", "--dialect", "paper"}, {{"compare.a.dialect", "paper"}, {"compare.b.dialect", "official"}});
+    shows({"compare", "--dialect", "hf"}, {{"compare.a.dialect", "hf"}, {"compare.b.dialect", "paper"}});
+    const Outcome outside = view({"--page", "training", "--layer", "7", "--screenshot", "x.png"});
+    CHECK(outside.status == 2);
+    CHECK(outside.err.find("--layer is 7, which the page does not have") != std::string::npos);
+}
+
 TEST_CASE("view: every page becomes a picture", "[viewer][cli]") {
     if (!has_virtual_display()) {
         WARN("skipped: xvfb-run is missing, so no picture can be drawn");

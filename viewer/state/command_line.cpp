@@ -23,7 +23,8 @@ const std::map<std::string, std::string>& options_of_fields() {
 bool option_is_plain(const State& state, const std::string& name, const std::string& value) {
     if (value.empty()) return false;
     if (name == "page" || name == "theme" || name == "zoom") return true;
-    if (name == "dialect") return state.dialect != Dialect::reference;
+    if (name == "dialect") return state.dialect != Dialect::reference && state.page != "compare";
+    if (name == "head" && state.page == "decoder") return false;
     if ((state.page != "attention" && state.page != "decoder") || state.compare.has_files()) return false;
     if (name == "text") return state.tokens.empty();
     return name != "mask" || !state.tokens.empty();

@@ -11,6 +11,13 @@ namespace {
 constexpr std::string_view kOptions[] = {"page",    "text",  "tokens", "mask",    "layer", "head", "cell",
                                          "dialect", "theme", "scale",  "mistake", "stage", "model"};
 
+/// A field of --set whose name is an option too: the option may be taken for one of the page's own.
+constexpr std::string_view kSet = "set.";
+
+bool is_option(std::string_view name) {
+    return std::find(std::begin(kOptions), std::end(kOptions), name) != std::end(kOptions);
+}
+
 /// As application/x-www-form-urlencoded has it, but commas and brackets of ids and cells stay readable.
 std::string encoded(const std::string& text) {
     constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~,:/";
@@ -66,8 +73,9 @@ std::string link_of(const std::vector<std::string>& command) {
         const std::string name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
         if (equals == std::string::npos && at + 1 == command.size()) break;
         const std::string value = equals == std::string::npos ? command[++at] : word.substr(equals + 1);
+        const std::string field = value.substr(0, value.find('='));
         if (name == "set")
-            add(value.substr(0, value.find('=')), value.substr(value.find('=') + 1));
+            add((is_option(field) ? std::string(kSet) : "") + field, value.substr(value.find('=') + 1));
         else
             add(name, value);
     }
@@ -85,8 +93,10 @@ std::vector<std::string> words_of_link(const std::string& link) {
         if (equals == 0 || equals == std::string_view::npos) continue;
         const std::string name = decoded(part.substr(0, equals)), value = decoded(part.substr(equals + 1));
         // With "=", so that a value may begin with a minus sign.
-        if (std::find(std::begin(kOptions), std::end(kOptions), name) != std::end(kOptions))
+        if (is_option(name))
             words.push_back("--" + name + "=" + value);
+        else if (name.starts_with(kSet))
+            words.push_back("--set=" + name.substr(kSet.size()) + "=" + value);
         else
             words.push_back("--set=" + name + "=" + value);
     }
