@@ -50,6 +50,8 @@ Formula rows(bool by_query, Write write, bool through_batch) {
                     }
                     if (through_batch) all.matrix(h) = sample;
                 }
+                // The last pair of a padded batch writes 0, and a gradient that is never written is 0, too.
+                if (largest_size(all) == 0) throw NotEnough{"a write that is left"};
                 return all;
             }};
 }

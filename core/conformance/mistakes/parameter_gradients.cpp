@@ -34,6 +34,16 @@ std::vector<Formula> dense_of(const std::function<bool(const DenseUse&)>& counts
         uses_of_layer);
 }
 
+/// Nothing comes back through position keys, or through position queries: neither to the table nor to a projection that
+/// words share.
+Variant lost(const char* how, bool keys) {
+    Variant way = table(how, all_of, !keys, keys);
+    const char* projection = keys ? ".key_proj." : ".query_proj.";
+    for (Formula& formula : dense_of([](const DenseUse& use) { return !use.of_positions; }))
+        if (formula.stem.find(projection) != std::string::npos) way.formulas.push_back(std::move(formula));
+    return way;
+}
+
 /// The parameters of the decoder's layer from one pass alone.
 std::vector<Formula> of_pass(bool last) {
     const UseRule one = [last](const Replay& at) -> std::vector<std::string> {
@@ -68,7 +78,9 @@ Mistake mistake() {
                          {"shared projections from words", dense_of(std::not_fn(of_positions)), shared},
                          {"shared projections from positions", dense_of(of_positions), shared},
                          {"the decoder's layer from its last pass", of_pass(true), of_layer},
-                         {"the decoder's layer from its first pass", of_pass(false), of_layer}}};
+                         {"the decoder's layer from its first pass", of_pass(false), of_layer},
+                         lost("nothing through position keys, as where k_r is detached", true),
+                         lost("nothing through position queries, as where q_r is detached", false)}};
 }
 
 }  // namespace several_uses

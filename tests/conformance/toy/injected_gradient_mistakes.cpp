@@ -142,6 +142,8 @@ const std::vector<InjectedMistake>& injected_gradient_mistakes() {
         {{141, 5}, {kD}, "shared projections from positions", {"weight", "bias"}, ""},
         {{141, 6}, {kD}, "the decoder's layer from its last pass", {"weight", "bias"}, ""},
         {{141, 7}, {kD}, "the decoder's layer from its first pass", {"weight", "bias"}, ""},
+        {{141, 8}, {kD}, "nothing through position keys", {"relative.table", "key_proj"}, ""},
+        {{141, 9}, {kD}, "nothing through position queries", {"relative.table", "query_proj"}, ""},
         {{142, 0}, {kD}, "square weights transposed", {"weight"}, ""},
         {{142, 1}, {kD}, "dense layers: the mean over tokens", {"weight", "bias"}, ""},
         {{142, 2}, {kD}, "biases: the mean over tokens", {"bias"}, ""},

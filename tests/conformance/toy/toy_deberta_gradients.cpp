@@ -420,8 +420,8 @@ private:
             const A from_keys = dense(table, use.d_k_r, keys, true),
                     from_queries = dense(table, use.d_q_r, queries, true);
             if ((injected_.is(141, 0) && n > 0) || (injected_.is(141, 1) && n + 1 < table_uses_.size())) continue;
-            if (!injected_.is(141, 3)) d_table = plus(d_table, from_keys);
-            if (!injected_.is(141, 2)) d_table = plus(d_table, from_queries);
+            if (!injected_.is(141, 3) && !injected_.is(141, 8)) d_table = plus(d_table, from_keys);
+            if (!injected_.is(141, 2) && !injected_.is(141, 9)) d_table = plus(d_table, from_queries);
         }
         keep("relative.table", d_table);
         gradients_["encoder.rel_embeddings.weight"] =
@@ -458,13 +458,15 @@ private:
             keep((name.starts_with("lm_predictions.") ? "" : "deberta.") + name, gradient);
     }
 
-    /// 141, 4 and 5: of shared projections one kind; 142: other rows, or another mean.
+    /// 141, 4 and 5: of shared projections one kind, 8 and 9: of that of keys, of that of queries; 142: other rows, or
+    /// another mean.
     void dense_parameters(const std::string& name, const std::vector<Use>& uses) {
         A weight({uses.front().d_y.width(), uses.front().x.width()}), bias({weight.extent(0)});
         bool has_words = false, has_positions = false;
         for (const Use& use : uses) (use.of_positions ? has_positions : has_words) = true;
         for (const Use& use : uses) {
             if (has_words && has_positions && injected_.is(141, use.of_positions ? 4 : 5)) continue;
+            if (has_words && use.of_positions && injected_.is(141, name.ends_with("key_proj") ? 8 : 9)) continue;
             const Index rows = use.x.runs(), part = rows / use.samples;
             for (Index n = 0; n < rows; ++n) {
                 if (injected_.is(142, 3) && n >= part) continue;
