@@ -292,7 +292,13 @@ std::vector<Variant> eps_and_variance() {
         {"unbiased variance",
          {[](double variance, double eps, double width) { return std::sqrt(variance * width / (width - 1) + eps); }}},
         {"unbiased variance, eps outside the root",
-         {[](double variance, double eps, double width) { return std::sqrt(variance * width / (width - 1)) + eps; }}}};
+         {[](double variance, double eps, double width) { return std::sqrt(variance * width / (width - 1)) + eps; }}},
+        // x.std() of PyTorch divides by D - 1, and (x - mean) / (std + 1e-6) is how tutorials write it.
+        {"eps 1e-6 outside the root", {[](double variance, double, double) { return std::sqrt(variance) + 1e-6; }}},
+        {"unbiased variance, eps 1e-6 outside the root",
+         {[](double variance, double, double width) { return std::sqrt(variance * width / (width - 1)) + 1e-6; }}},
+        {"divided by the variance, without a root",
+         {[](double variance, double eps, double) { return variance + eps; }}}};
     for (const auto& [how, rule] : other_rules) all.push_back(variant(how, rule));
     for (const auto& [how, eps] : kOtherEps)
         for (Variant& one : one_by_one(how, with_eps(eps)))
@@ -307,15 +313,16 @@ std::vector<Variant> eps_and_variance() {
 }
 
 Mistake mistake() {
-    return {.number = 40,
-            .name = "the layer norm's eps has another value or place, or its variance divides by D - 1",
-            .symptom = "a small drift in every normed stage; a large one for eps 1e-3 or 0.02",
-            .betrays = "(y - bias) / (y_ref - bias) == sqrt((v + e1) / (v + e2)) per row, or sqrt((D-1)/D) everywhere",
-            .evidence = "",
-            .lesson = "12",
-            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
-            .stems = {"attention", "output_before_conv", "output"},
-            .variants = eps_and_variance()};
+    return {
+        .number = 40,
+        .name = "the layer norm's eps has another value or place, its variance divides by D - 1, or no root is taken",
+        .symptom = "a small drift in every normed stage; a large one for eps 1e-3 or 0.02",
+        .betrays = "(y - bias) / (y_ref - bias) == sqrt((v + e1) / (v + e2)) per row, or sqrt((D-1)/D) everywhere",
+        .evidence = "",
+        .lesson = "12",
+        .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
+        .stems = {"attention", "output_before_conv", "output"},
+        .variants = eps_and_variance()};
 }
 
 std::vector<Variant> root_mean_squares() {

@@ -111,9 +111,12 @@ Array<Scalar> Toolbox<Scalar>::norm(Array<Scalar> x, const Array<Scalar>& scale,
         for (Index c = 0; c < width; ++c) mean += run[c];
         mean = injected().is(98) ? Scalar(0) : mean / static_cast<Scalar>(width);
         for (Index c = 0; c < width; ++c) variance += (run[c] - mean) * (run[c] - mean);
-        variance /= static_cast<Scalar>(injected().is(40, 4) ? width - 1 : width);
-        const Scalar root = injected().is(40, 3) ? std::sqrt(variance) + static_cast<Scalar>(eps)
-                                                 : std::sqrt(variance + static_cast<Scalar>(eps));
+        const bool unbiased = injected().is(40, 4) || injected().is(40, 9);
+        variance /= static_cast<Scalar>(unbiased ? width - 1 : width);
+        Scalar root = std::sqrt(variance + static_cast<Scalar>(eps));
+        if (injected().is(40, 3)) root = std::sqrt(variance) + static_cast<Scalar>(eps);
+        if (injected().is(40, 8) || injected().is(40, 9)) root = std::sqrt(variance) + Scalar(1e-6);
+        if (injected().is(40, 10)) root = variance + static_cast<Scalar>(eps);
         for (Index c = 0; c < width; ++c) {
             const auto at = static_cast<std::size_t>(c);
             if (!injected().is(127)) run[c] = (run[c] - mean) / root;
