@@ -18,6 +18,13 @@ bool ComparePage::shares_cursor(const State& state) const {
            matrices_.col_axis == "Tk";
 }
 
+/// A report is about a port of a model of its own, which need not be the opened one.
+ModelCard ComparePage::card(const Scene& scene) {
+    const auto& report = scene.state.compare.report;
+    if (!report) return Page::card(scene);
+    return {report->file.filename().string(), "report of " + several(std::ssize(report->cases), "case")};
+}
+
 Cell& ComparePage::cursor(State& state) const { return shares_cursor(state) ? state.cell : state.compare.cell; }
 
 bool& ComparePage::locked(State& state) const { return shares_cursor(state) ? state.locked : state.compare.locked; }

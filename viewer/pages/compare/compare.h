@@ -38,6 +38,7 @@ public:
     char key() const override { return '8'; }
     bool shows_tokens() const override { return shows_tokens_; }
     bool has_dialects() const override { return false; }
+    ModelCard card(const Scene& scene) override;
     float draw_bar(Scene& scene, const Rect& bar) override;
     void draw(Scene& scene, const Rect& area) override;
     void draw_side(Scene& scene, const Rect& area) override;
