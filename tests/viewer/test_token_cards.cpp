@@ -81,7 +81,16 @@ TEST_CASE("cards: who sees whom in words", "[viewer][xlnet]") {
     CHECK(sees_in_words(cards, 0) == "position 1 is predicted from 3, 2 and 4");
     CHECK(sees_in_words(cards, 2) == "position 3 is predicted from its position alone");
     CHECK(sees_in_words({0, 3, kDivider, 1, 2}, 2) == "position 3 is predicted from 1, 4 and 2");
-    CHECK(sees_in_words({0, 3, 4, kDivider, 1, 2}, 2) == "position 3 is predicted from the 3 given words and 2");
+    CHECK(sees_in_words({0, 3, 4, kDivider, 1, 2}, 2) ==
+          "position 3 is predicted from the 3 given words and from position 2");
+    const CardRow later = {0, 3, 4, 5, kDivider, 1, 6, 2};
+    CHECK(sees_in_words(later, 2) == "position 3 is predicted from the 4 given words and from positions 2 and 7");
+    // Padding is seen by nothing.
+    CHECK(sees_in_words(later, 2, {false, false, false, false, false, true, true}) ==
+          "position 3 is predicted from the 3 given words and from position 2");
+    CHECK(sees_in_words(later, 2, {false, false, false, true, true, true, true}) ==
+          "position 3 is predicted from 1 and 2");
+    CHECK(sees_in_words(later, 1, std::vector<bool>(7, true)) == "position 2 is predicted from its position alone");
     CHECK(sees_in_words({0, kDivider, 1}, 0) == "position 1 is given, not predicted");
 }
 

@@ -30,6 +30,10 @@ public:
     bool is_mask(Index position) const;
     /// What the model hides for a row of cards: by their order, by --mask, and where it reads from left to right.
     TwoStreamHiding hiding(const CardRow& cards) const;
+    /// True where --mask says that the position is filling alone: only it sees itself.
+    bool is_padding(Index position) const {
+        return !padding_.empty() && padding_.at(static_cast<std::size_t>(position));
+    }
     /// What is hidden beside what the order hides, in a sentence; empty: nothing.
     std::string hides_more() const;
     /// Who sees whom; a given token has no row in the query stream.

@@ -17,12 +17,22 @@ std::pair<std::string, CardRow> order_preset(const std::string& name, std::vecto
     return {name, cards_of_order(order)};
 }
 
-/// "france, paris" for the predicted words, or how many there are.
+std::size_t letters_of(const std::string& text) {
+    return static_cast<std::size_t>(
+        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+/// "france, paris" for the predicted words; where they are too long their positions "4, 6", or how many there are.
 std::string names_of(const CardRow& row, const std::vector<std::string>& words) {
-    std::string names;
-    for (const Index position : predicted_of(row))
-        names += (names.empty() ? "" : ", ") + words.at(static_cast<std::size_t>(position));
-    return names.size() <= 24 ? names : std::to_string(predicted_of(row).size()) + " words";
+    constexpr std::size_t kLongest = 24;
+    std::string names, places;
+    for (const Index position : predicted_of(row)) {
+        const char* comma = names.empty() ? "" : ", ";
+        names += comma + words.at(static_cast<std::size_t>(position));
+        places += comma + std::to_string(position + 1);
+    }
+    if (letters_of(names) <= kLongest) return names;
+    return places.size() <= kLongest ? places : several(std::ssize(predicted_of(row)), "word");
 }
 
 CardRow backwards(CardRow row) {
@@ -34,7 +44,7 @@ CardRow backwards(CardRow row) {
 std::string short_name(const std::vector<std::string>& words) {
     std::string name;
     for (const std::string& word : words) {
-        if (name.size() + word.size() > 16) return name.empty() ? "own sentence" : name + " \u2026";
+        if (letters_of(name) + letters_of(word) > 16) return name.empty() ? "own sentence" : name + " \u2026";
         name += (name.empty() ? "" : " ") + word;
     }
     return name;

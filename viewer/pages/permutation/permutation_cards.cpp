@@ -12,6 +12,16 @@ namespace locus {
 
 namespace {
 
+void draw_hidden(const Ui& ui, const Rect& cell) {
+    ui.fill(cell, to_colour(ui.theme->hidden));
+    for (float s = ui.px(4); s < cell.width() + cell.height(); s += ui.px(6)) {
+        const float from = std::max(0.0f, s - cell.width()), to = std::min(cell.height(), s);
+        if (from < to)
+            ui.draw().line({cell.x0 + s - from, cell.y0 + from}, {cell.x0 + s - to, cell.y0 + to},
+                           faded(ui.theme->muted, 0.4f), 1);
+    }
+}
+
 /// What is left and right of the divider, and a hint where it fits.  predicted: where its first card begins.
 void draw_card_titles(const Ui& ui, const Rect& area, std::optional<float> predicted, bool has_given, bool scrolls) {
     const char* hint = scrolls ? "click: predict or give; drag; wheel" : "click: predict or give; drag: the order";
@@ -115,7 +125,11 @@ void PermutationPage::draw_card_face(const Scene& scene, const Rect& box, Index 
     const std::vector<Index> predicted = predicted_of(cards(state));
     const auto at = std::find(predicted.begin(), predicted.end(), position);
     const bool given = at == predicted.end(), shown = position == shown_row(state);
-    ui.fill(box, given ? ui.theme->chip : mixed(ui.theme->panel, ui.theme->c2p, 0.16f), 6);
+    const bool padding = visible_of_ && visible_of_->is_padding(position);
+    if (padding)
+        draw_hidden(ui, box.inset(ui.px(1), ui.px(1)));
+    else
+        ui.fill(box, given ? ui.theme->chip : mixed(ui.theme->panel, ui.theme->c2p, 0.16f), 6);
     ui.outline(box,
                shown     ? ui.theme->accent
                : hovered ? ui.theme->muted
@@ -123,8 +137,8 @@ void PermutationPage::draw_card_face(const Scene& scene, const Rect& box, Index 
                          : ui.theme->c2p,
                shown ? 2 : 1, 6);
     ui.text(box.middle_x(), box.y0 + box.height() * 0.46f,
-            cut_token(ui, word(state, position), box.width() - ui.px(8), Face::ui), ui.theme->text, Face::ui,
-            Align::centre);
+            cut_token(ui, word(state, position), box.width() - ui.px(8), Face::ui),
+            padding ? ui.theme->muted : ui.theme->text, Face::ui, Align::centre);
     if (!given)
         ui.text(box.x0 + ui.px(8), box.y0 + ui.px(13), std::to_string(at - predicted.begin() + 1) + ".", ui.theme->c2p,
                 Face::mono_small);
@@ -136,16 +150,6 @@ void PermutationPage::draw_card_face(const Scene& scene, const Rect& box, Index 
 // The two masks that follow from the order, as strong as the attention that goes through them.
 
 namespace {
-
-void draw_hidden(const Ui& ui, const Rect& cell) {
-    ui.fill(cell, to_colour(ui.theme->hidden));
-    for (float s = ui.px(4); s < cell.width() + cell.height(); s += ui.px(6)) {
-        const float from = std::max(0.0f, s - cell.width()), to = std::min(cell.height(), s);
-        if (from < to)
-            ui.draw().line({cell.x0 + s - from, cell.y0 + from}, {cell.x0 + s - to, cell.y0 + to},
-                           faded(ui.theme->muted, 0.4f), 1);
-    }
-}
 
 /// A cell of a mask: hatched where it is closed, else as strong as the attention that goes there.
 void draw_open_cell(const Ui& ui, const Rect& box, bool visible, std::optional<float> weight, ImU32 colour) {

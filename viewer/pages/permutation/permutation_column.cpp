@@ -32,7 +32,10 @@ void PermutationPage::draw_row(Scene& scene, SideColumn& column) {
     const std::string more = visible_of_ ? visible_of_->hides_more() : "";
     column.heading("Who sees whom?",
                    "\u201c" + cut_token(ui, word(state, chosen), ui.px(110), Face::mono_small) + "\u201d");
-    std::string sentence = sees_in_words(cards(state), chosen);
+    // The order is not all that hides: padding, and models that read from left to right.
+    std::vector<bool> hidden;
+    for (Index j = 0; j < visible_.query.cols(); ++j) hidden.push_back(visible_.query(chosen, j) == 0);
+    std::string sentence = sees_in_words(cards(state), chosen, hidden);
     sentence.front() = 'P';
     column.sentence(sentence + ".", false);
     if (is_target) {
@@ -197,7 +200,8 @@ void PermutationPage::draw_cell_row(const Scene& scene, SideColumn& column,
     const PermutationState& state = scene.state.permutation;
     const Index length = answer().length(), rows = tensors_[state.stream].r_k.rows();
     column.heading("Which row of R?", std::to_string(rows) + " rows, both ways");
-    column.row(std::to_string(cell.position) + " \u2212 " + std::to_string(cell.j) + " = distance",
+    // Counted from 1, as on the cards.
+    column.row(std::to_string(cell.position + 1) + " \u2212 " + std::to_string(cell.j + 1) + " = distance",
                whole(cell.distance));
     if (cell.row < 0) {
         column.sentence("There is no row for this distance: the model reads from left to right.");

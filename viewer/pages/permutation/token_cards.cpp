@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <sstream>
 
 namespace locus {
@@ -105,22 +106,29 @@ std::optional<CardRow> same_prefix(const CardRow& cards, Index position) {
     return other;
 }
 
-std::string sees_in_words(const CardRow& cards, Index position) {
+std::string sees_in_words(const CardRow& cards, Index position, const std::vector<bool>& hidden) {
     const auto number = [](Index p) { return std::to_string(p + 1); };
-    std::vector<Index> seen = given_of(cards);
-    if (std::find(seen.begin(), seen.end(), position) != seen.end())
+    const std::vector<Index> all_given = given_of(cards);
+    if (std::find(all_given.begin(), all_given.end(), position) != all_given.end())
         return "position " + number(position) + " is given, not predicted";
+    const auto is_seen = [&](Index p) { return hidden.empty() || !hidden.at(static_cast<std::size_t>(p)); };
+    std::vector<Index> seen;
+    std::copy_if(all_given.begin(), all_given.end(), std::back_inserter(seen), is_seen);
+    const std::size_t given = seen.size(), listed = given > 2 ? given : 0;
     for (const Index p : predicted_of(cards)) {
         if (p == position) break;
-        seen.push_back(p);
+        if (is_seen(p)) seen.push_back(p);
     }
-    std::vector<std::string> names;
-    const std::size_t given = given_of(cards).size();
-    if (given > 2) names.push_back("the " + std::to_string(given) + " given words");
-    for (std::size_t n = given > 2 ? given : 0; n < seen.size(); ++n) names.push_back(number(seen[n]));
     std::string list;
-    for (std::size_t n = 0; n < names.size(); ++n)
-        list += (n == 0 ? "" : n + 1 == names.size() ? " and " : ", ") + names[n];
+    for (std::size_t n = listed; n < seen.size(); ++n)
+        list += (n == listed ? "" : n + 1 == seen.size() ? " and " : ", ") + number(seen[n]);
+    if (listed > 0) {
+        const std::size_t more = seen.size() - listed;
+        list = "the " + std::to_string(given) + " given words" +
+               (more == 0   ? ""
+                : more == 1 ? " and from position " + list
+                            : " and from positions " + list);
+    }
     return "position " + number(position) + " is predicted from " + (seen.empty() ? "its position alone" : list);
 }
 

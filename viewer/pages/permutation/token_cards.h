@@ -51,9 +51,10 @@ StreamVisibility visibility_of(const CardRow& cards);
 /// its place.  Nothing where it is given or the last.
 std::optional<CardRow> same_prefix(const CardRow& cards, Index position);
 
-/// "position 4 is predicted from 3 and 2", counted from 1; more than two given words are only counted; for a given one
-/// "position 2 is given, not predicted".
-std::string sees_in_words(const CardRow& cards, Index position);
+/// "position 4 is predicted from 3 and 2", counted from 1; more than two given words are only counted, "from the 3
+/// given words and from position 2"; for a given one "position 2 is given, not predicted". hidden [T] or empty: true
+/// for positions that something else than the order hides from this one.
+std::string sees_in_words(const CardRow& cards, Index position, const std::vector<bool>& hidden = {});
 
 /// Where cards lie: all as wide as each other, the divider narrower.
 struct CardPlaces {
