@@ -117,26 +117,15 @@ Shown shown_cells(const MatrixView& view, Index rows, Index cols) {
     return {first(view.first_i, rows), last(view.first_i, rows), first(view.first_j, cols), last(view.first_j, cols)};
 }
 
-/// Two significant digits without a leading zero, ".042"; no more than so many decimals.
-std::string small_text(double value, int most) {
-    const int wished = std::abs(value) < 0.0995 ? 3 : 2;
-    std::string digits = fixed(value, std::min(wished, most));
-    const std::size_t zero = digits.find("0.");
+/// Written into a cell: with two decimals and more no leading zero, ".042", because space is short.
+std::string cell_text(double value, int decimals) {
+    if (!std::isfinite(value) || value == std::round(value)) return fixed(value, 0);
+    std::string digits = fixed(value, decimals);
     if (digits.find_first_of("123456789") == std::string::npos) return "0";
-    if (std::abs(value) < 1 && zero != std::string::npos && zero <= digits.find_first_of("123456789"))
+    if (const std::size_t zero = digits.find("0.");
+        decimals > 1 && std::abs(value) < 1 && zero != std::string::npos && zero <= digits.find_first_of("123456789"))
         digits.erase(zero, 1);
     return digits;
-}
-
-/// Written into a cell: no leading zero for probabilities, because space is short.
-std::string cell_text(double value, MapKind map) {
-    if (!std::isfinite(value)) return fixed(value, 0);
-    if (map != MapKind::diverging && std::abs(value) < 1) {
-        const std::string digits = fixed(value, 2);
-        return digits == "0.00" ? "0" : digits.starts_with("0.") ? digits.substr(1) : digits;
-    }
-    const double size = std::abs(value);
-    return fixed(value, size >= 9.95 || value == std::round(value) ? 0 : 1);
 }
 
 }  // namespace
@@ -181,6 +170,7 @@ void Heatmap::show(const PictureVersion& version, const SharedMatrix& values, co
     range_ = range ? *range : symmetric_range(values.values(), visible);
     all_finite_ = values_.values().allFinite();
     all_zero_ = (values_.values().array() == 0).all();
+    all_whole_ = (values_.values().array() == values_.values().array().round()).all();
     pooling_ = pooling;
     tiles_.show(Pyramid(values, visible, pooling.value_or(Pooling::largest)), {map, theme_, range_});
 }
@@ -241,6 +231,18 @@ bool Heatmap::writes_values(const Ui& ui, const Rect& cells, const MatrixView& v
     return one.width() >= widest && one.height() >= ui.px(16);
 }
 
+int Heatmap::decimals(const Ui& ui, float wide) const {
+    if (all_whole_) return 0;
+    const double largest = std::max(std::abs(range_.low), std::abs(range_.high));
+    // One decimal says nothing of values that are all near 0, such as the weights of linear attention.
+    const int most = map_ != MapKind::diverging ? 2 : largest < 1 ? 3 : 1;
+    // The ends of the range may be whole numbers, which are written short: just inside them they are not.
+    const auto fits = [&](double value) {
+        return ui.text_width(cell_text(0.98 * value, most), Face::mono_small) <= wide - ui.px(6);
+    };
+    return fits(range_.low) && fits(range_.high) ? most : most - 1;
+}
+
 void Heatmap::draw_crosses(const Ui& ui, const Rect& cells, const MatrixView& view) const {
     if (all_finite_ || writes_values(ui, cells, view)) return;
     const Shown shown = shown_cells(view, values_.rows(), values_.cols());
@@ -267,8 +269,7 @@ void Heatmap::draw_values(const Ui& ui, const Rect& cells, const MatrixView& vie
     if (!writes_values(ui, cells, view)) return;
     const Shown shown = shown_cells(view, values_.rows(), values_.cols());
     const ColourMap& map = ColourMap::of_theme(map_, theme_);
-    // One decimal says nothing of values that are all near 0, such as the weights of linear attention.
-    const bool small = map_ == MapKind::diverging && std::max(std::abs(range_.low), std::abs(range_.high)) < 1;
+    const int digits = decimals(ui, place(cells, view, {0, 0}).width());
     for (Index i = shown.first_i; i <= shown.last_i; ++i)
         for (Index j = shown.first_j; j <= shown.last_j; ++j) {
             if (hidden(i, j)) continue;
@@ -276,10 +277,8 @@ void Heatmap::draw_values(const Ui& ui, const Rect& cells, const MatrixView& vie
             Rgb ground = map.of(values()(i, j), range_);
             if (shade) ground = blended(theme_colours(theme_).text, shade(i, j), ground);
             const ImU32 ink = to_colour(ink_on(ground));
-            std::string text = small ? small_text(values()(i, j), 3) : cell_text(values()(i, j), map_);
-            if (small && ui.text_width(text, Face::mono_small) > cell.width() - ui.px(2))
-                text = small_text(values()(i, j), 2);
-            ui.text(cell.middle_x(), cell.middle_y(), text, ink, Face::mono_small, Align::centre);
+            ui.text(cell.middle_x(), cell.middle_y(), cell_text(values()(i, j), digits), ink, Face::mono_small,
+                    Align::centre);
         }
 }
 
@@ -288,8 +287,16 @@ void Heatmap::draw_crosshair(const Ui& ui, const Rect& cells, const MatrixView& 
     const Rect at = place(cells, view, cell);
     ui.draw().push_clip({cells.x0 - 1, cells.y0 - 1}, {cells.x1 + 1, cells.y1 + 1});
     const ImU32 faint = faded(ui.theme->text, 0.35f);
-    ui.outline({cells.x0, at.y0, cells.x1, at.y1}, faint);
-    ui.outline({at.x0, cells.y0, at.x1, cells.y1}, faint);
+    // Two lines so near to each other would be one dark band over the cells that they point at.
+    const float near = ui.px(4), line = ui.px(1);
+    if (at.height() < near)
+        ui.fill({cells.x0, std::floor(at.middle_y()), cells.x1, std::floor(at.middle_y()) + line}, faint);
+    else
+        ui.outline({cells.x0, at.y0, cells.x1, at.y1}, faint);
+    if (at.width() < near)
+        ui.fill({std::floor(at.middle_x()), cells.y0, std::floor(at.middle_x()) + line, cells.y1}, faint);
+    else
+        ui.outline({at.x0, cells.y0, at.x1, cells.y1}, faint);
     const bool tiny = at.width() < ui.px(6);
     ui.outline(tiny ? at.inset(-ui.px(2), -ui.px(2)) : at, ui.theme->text, 2);
     ui.draw().pop_clip();

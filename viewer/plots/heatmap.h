@@ -93,6 +93,8 @@ private:
     bool masked() const { return tiles_.pyramid().hidden().size() > 0; }
     Rect place(const Rect& cells, const MatrixView& view, Cell cell) const;
     bool writes_values(const Ui& ui, const Rect& cells, const MatrixView& view) const;
+    /// How many every number of the matrix has, so that they fit their cells with room between them.
+    int decimals(const Ui& ui, float wide) const;
     void draw_hatching(const Ui& ui, const Rect& cells, const MatrixView& view) const;
     void draw_crosses(const Ui& ui, const Rect& cells, const MatrixView& view) const;
     void draw_shade(const Ui& ui, const Rect& cells, const MatrixView& view, const Shade& shade) const;
@@ -103,7 +105,7 @@ private:
     ValueRange range_;
     MapKind map_ = MapKind::diverging;
     ThemeName theme_ = ThemeName::dark;
-    bool all_finite_ = true, all_zero_ = false;
+    bool all_finite_ = true, all_zero_ = false, all_whole_ = false;
     std::optional<Pooling> pooling_;
     mutable HeatmapTiles tiles_;  // made when they come into sight
 };
