@@ -77,6 +77,11 @@ TEST_CASE("text page: it opens on two documents without a common word that lie n
     // 1 and 5 share no word, but 4 has words of both: topics find that, counts do not.
     CHECK(tables.by_counts(0, 4) == 0);
     CHECK(study->by_topics(0, 4) > 0.9);
+    // No topic touches document 2: it is not even like itself, and that is said.
+    CHECK(study->by_topics(1, 1) == 0);
+    CHECK(study->outside_topics({1, 1}) == "not in these 2 topics");
+    CHECK(study->outside_topics({0, 1}) == "not in these 2 topics");
+    CHECK(study->outside_topics({0, 4}).empty());
     CHECK(tables.bag.words.word(state.weight.j) == "car");
     CHECK(tables.weights(state.weight.i, state.weight.j) == Approx(3.0 / 6 * std::log10(6.0 / 2)).epsilon(1e-14));
 }

@@ -11,6 +11,7 @@
 #include "core/text/statistics/tf_idf.h"
 #include "core/text/statistics/words.h"
 #include "viewer/data/worker.h"
+#include "viewer/plots/number_format.h"
 
 namespace locus {
 
@@ -136,8 +137,10 @@ void fill_topics(Index wished, TextStudy& study, const Matrix<double>& counts) {
     study.space = latent_semantics(counts, topics);
     // A document that no topic touches is left with rounding, which has a direction but means nothing.
     Matrix<double> places = study.space.documents;
-    for (Index row = 0; row < places.rows(); ++row)
-        if (places.row(row).norm() < 1e-9 * study.space.strengths[0]) places.row(row).setZero();
+    for (Index row = 0; row < places.rows(); ++row) {
+        study.in_topics.push_back(!(places.row(row).norm() < 1e-9 * study.space.strengths[0]));
+        if (!study.in_topics.back()) places.row(row).setZero();
+    }
     study.by_topics = cosine_similarities<double>(places);
 }
 
@@ -166,6 +169,15 @@ TravelPlan plan_of(const TextTables& tables, Cell pair) {
 }
 
 }  // namespace
+
+std::string TextStudy::outside_topics(Cell pair) const {
+    const auto inside = [&](Index document) {
+        return static_cast<bool>(in_topics.at(static_cast<std::size_t>(document)));
+    };
+    if (inside(pair.i) && inside(pair.j)) return {};
+    const Index topics = space.strengths.size();
+    return "not in " + std::string(topics == 1 ? "this " : "these ") + several(topics, "topic");
+}
 
 std::vector<CosinePart> cosine_parts(const Matrix<double>& rows, Cell pair) {
     std::vector<CosinePart> parts;

@@ -59,11 +59,14 @@ struct TextStudy {
     std::uint64_t serial = 0;
     std::string error;  // one sentence; the rest is then empty
     std::shared_ptr<const TextTables> tables;
-    LatentSemantics space;     // of the counts
-    Matrix<double> by_topics;  // cosines in it
+    LatentSemantics space;        // of the counts
+    Matrix<double> by_topics;     // cosines in it
+    std::vector<bool> in_topics;  // false for a document that no topic touches: it has no direction, not even its own
     TravelPlan plan;
 
     Index documents() const { return tables ? static_cast<Index>(tables->lines.size()) : 0; }
+    /// "not in these 2 topics" where one of the two documents is not in them, else nothing.
+    std::string outside_topics(Cell pair) const;
     const PlacedWords& words_of(Index document) const { return tables->placed.at(static_cast<std::size_t>(document)); }
 };
 

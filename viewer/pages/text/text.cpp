@@ -203,8 +203,12 @@ void TextPage::paint(const State& screen) {
             }
     }
     if (range.low > -kRounding) range.low = 0;
+    Mask in_topics = Mask::Ones(n, n);
+    for (Index i = 0; i < n; ++i)
+        for (Index j = 0; j < n; ++j) in_topics(i, j) = study_->outside_topics({i, j}).empty();
     for (std::size_t which = 0; which < 4; ++which)
-        alike_[which].show(version, alike[which], {}, MapKind::sequential, range);
+        alike_[which].show(version, alike[which], which == 2 && !in_topics.all() ? in_topics : Mask(),
+                           MapKind::sequential, range);
     const WordMovers& movers = study_->plan.movers;
     if (movers.flow.size() == 0) return;
     flow_.show(version, movers.flow.cast<float>(), {}, MapKind::sequential, ValueRange{0, movers.flow.maxCoeff()},

@@ -19,7 +19,7 @@ void TextPage::explain_weight(Scene& scene, SideColumn& column) const {
     column.heading("Why " + (state.weights == 0 ? brief(tables.counts(cell.i, cell.j)) : fixed(weight, 3)) + "?",
                    word + " in " + std::to_string(cell.i + 1));
     const auto all = static_cast<Index>(tables.documents[static_cast<std::size_t>(cell.i)].size());
-    column.row("times in " + std::to_string(cell.i + 1) + ", of " + std::to_string(all) + " words",
+    column.row("times in document " + std::to_string(cell.i + 1) + " (" + several(all, "word") + ")",
                brief(tables.counts(cell.i, cell.j)));
     column.row("share of its words, tf", fixed(tables.tf(cell.i, cell.j), 3));
     const std::string df = std::to_string(tables.df[static_cast<std::size_t>(cell.j)]),
@@ -51,14 +51,21 @@ void TextPage::explain_alike(Scene& scene, SideColumn& column) const {
         for (std::size_t n = most; n < parts.size(); ++n) rest += parts[n].share;
         column.row("and " + std::to_string(parts.size() - most) + " more words", fixed(rest, 3));
     }
-    if (parts.empty()) column.row(counts ? "no word in common" : "no word that counts in common", "0");
+    if (parts.empty()) column.row(counts ? "words in common" : "words that count in common", "0");
     column.row("sum: " + std::string(kLikenesses[counts ? 0 : 1]), fixed(likeness(*study_, counts ? 0 : 1, pair), 3),
                true);
     scene.ui.note("text/likeness", likeness(*study_, counts ? 0 : 1, pair));
     scene.ui.note("text/by topics", study_->by_topics(pair.i, pair.j));
-    const auto topics = study_->space.strengths.size();
-    column.row("in " + std::to_string(topics) + (topics == 1 ? " topic" : " topics"),
-               fixed(study_->by_topics(pair.i, pair.j), 3));
+    if (const std::string outside = study_->outside_topics(pair); outside.empty())
+        column.row("in " + several(study_->space.strengths.size(), "topic"),
+                   fixed(study_->by_topics(pair.i, pair.j), 3));
+    else
+        column.row((pair.i == pair.j                                      ? a
+                    : study_->in_topics[static_cast<std::size_t>(pair.i)] ? b
+                    : study_->in_topics[static_cast<std::size_t>(pair.j)] ? a
+                                                                          : a + " and " + b) +
+                       ": " + outside,
+                   "");
     column.rule();
 }
 

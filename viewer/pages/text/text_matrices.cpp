@@ -191,9 +191,12 @@ void TextPage::describe_alike(const Scene& scene, Cell cell) const {
     const Theme& theme = *scene.ui.theme;
     std::vector<std::vector<Span>> lines = {{{scene.ui.cut(name_of(cell.i), scene.ui.px(280)), theme.text}},
                                             {{scene.ui.cut(name_of(cell.j), scene.ui.px(280)), theme.text}}};
+    const std::string outside = study_->outside_topics(cell);
     for (std::size_t which = 0; which < 3; ++which)
         lines.push_back({{std::string(kLikenesses[which]) + "  ", theme.muted},
-                         {fixed(likeness(*study_, which, cell), 3), theme.text, Face::mono}});
+                         which == 2 && !outside.empty()
+                             ? Span{outside, theme.text}
+                             : Span{fixed(likeness(*study_, which, cell), 3), theme.text, Face::mono}});
     lines.push_back({{"word mover\u2019s distance  ", theme.muted},
                      {distance_text(study_->tables->distances(cell.i, cell.j)), theme.text, Face::mono}});
     draw_tooltip(scene.ui, lines);
