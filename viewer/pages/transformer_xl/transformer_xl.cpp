@@ -118,7 +118,8 @@ float TransformerXlPage::draw_bar(Scene& scene, const Rect& bar) {
     const Index segment_before = segment, words_before = words;
     stepper("segment", "segment", std::to_string(segment + 1) + " of " + std::to_string(answer().segments), segment, 0,
             answer().segments - 1);
-    stepper("segment tokens", "of", std::to_string(words), words, 1, static_cast<Index>(sentence().words().size()));
+    stepper("segment tokens", "tokens in a segment", std::to_string(words), words, 1,
+            static_cast<Index>(sentence().words().size()));
     if (segment != segment_before) state.segment = segment;
     if (words != words_before) state.segment_tokens = words;
     return end;

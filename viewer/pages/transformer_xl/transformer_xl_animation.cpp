@@ -82,6 +82,7 @@ void TransformerXlPage::draw_animation(Scene& scene, const Rect& area) {
         const bool moving = state.animation.at > static_cast<double>(now);
         draw_frame(scene, frame, corners[n], side, moving && static_cast<Index>(n) > now);
         if (static_cast<Index>(n) == now) ui.outline(box.inset(-ui.px(3), -ui.px(3)), ui.theme->accent, 2, 3);
+        if (n == 0) ui.text(area.x0, box.y0 - ui.px(12), "example", ui.theme->muted, Face::label);
         if (n == 0)
             for (Index i = 0; i < frame.rows; ++i)
                 ui.text(left - ui.px(7), box.y0 + (static_cast<float>(i) + 0.5f) * side, kShiftQueries[i],
@@ -208,7 +209,7 @@ void TransformerXlPage::draw_reach(Scene& scene, const Rect& area) {
                                faded(remembered ? ui.theme->c2p : ui.theme->muted, remembered ? 0.5f : 0.3f), ui.px(1));
             }
         }
-        ui.text(area.x0, y_of(layer), layer == 0 ? "words" : "layer " + std::to_string(layer), ui.theme->muted,
+        ui.text(area.x0, y_of(layer), layer == 0 ? "words" : "layer " + std::to_string(layer - 1), ui.theme->muted,
                 Face::label);
         const Index reach = query - oldest[static_cast<std::size_t>(layer)];
         ui.text(plot.x1 + ui.px(16), y_of(layer), layer == 0 ? "itself" : std::to_string(reach) + " back",
