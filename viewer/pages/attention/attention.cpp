@@ -16,6 +16,8 @@ Mask turned_mask(const Mask& visible, bool transposed) {
     return transposed && visible.size() > 0 ? Mask(visible.transpose()) : visible;
 }
 
+std::string cell_name(Cell cell) { return "(" + std::to_string(cell.i) + ", " + std::to_string(cell.j) + ")"; }
+
 /// One row or column, as many times as the matrix is wide: a strip that zooms with the matrix.
 Matrix<float> repeated(const std::vector<SelectionTotal>& totals, bool below) {
     const auto length = static_cast<Index>(totals.size());
@@ -161,6 +163,11 @@ void AttentionPage::draw_side(Scene& scene, const Rect& area) {
     const Ui::Scrolled moved(ui);
     SideColumn column(ui, area, scrolled);
     if (!state.selection.empty()) draw_selection_card(scene, column);
+    if (state.picture == AttentionPicture::stage) {
+        column.sentence("This column explains the probabilities, at cell " + cell_name(scene.state.cell) +
+                        ", and not the cell that is chosen in the picture.");
+        column.rule();
+    }
     microscope_.draw(scene, column, area, drawn_row(scene));
     side_height_ = column.y() + scrolled - area.y0 - ui.px(4);
     draw_scroll_bar(ui, area, side_height_, scrolled);

@@ -5,6 +5,7 @@
 #include "viewer/pages/attention/attention.h"
 #include "viewer/plots/line_plot.h"
 #include "viewer/plots/number_format.h"
+#include "viewer/plots/plot_layout.h"
 
 namespace locus {
 
@@ -163,6 +164,27 @@ std::string AttentionPage::columns_text(Index c) const {
     return std::to_string(from) + (to > from ? " \u2026 " + std::to_string(to) : "");
 }
 
+namespace {
+
+/// Cells along a side that have a label: the chosen one and, as far from it and from each other as labels need, all
+/// tokens or the round numbers of what is counted.  pooled: how many of these are in one cell.
+std::vector<Index> labelled(Index count, Index pooled, bool tokens, Index chosen, float pitch, float needed) {
+    std::vector<Index> all;
+    const auto step = std::max<Index>(1, static_cast<Index>(std::ceil(needed / pitch)));
+    if (tokens) {
+        for (Index n = 0; n < count; n += step) all.push_back(n);
+    } else {
+        const auto fit = static_cast<int>(static_cast<float>(count) * pitch / needed);
+        for (const double tick : whole_ticks(0, static_cast<double>(count * pooled - 1), std::max(2, fit)))
+            all.push_back(static_cast<Index>(tick) / pooled);
+    }
+    std::erase_if(all, [&](Index n) { return std::abs(n - chosen) < step; });
+    all.push_back(chosen);
+    return all;
+}
+
+}  // namespace
+
 void AttentionPage::draw_stage_labels(const Scene& scene, const Rect& cells) const {
     const Ui& ui = scene.ui;
     const Answer& answer = *scene.answer;
@@ -175,18 +197,12 @@ void AttentionPage::draw_stage_labels(const Scene& scene, const Rect& cells) con
     const Index rows = stage_.values().rows(), cols = stage_.values().cols();
     const float high = cells.height() / static_cast<float>(rows), wide = cells.width() / static_cast<float>(cols);
     const auto ink = [&](bool is_chosen) { return is_chosen ? ui.theme->text : ui.theme->muted; };
-    const auto every = [&](float pitch, float needed) {
-        return std::max<Index>(1, static_cast<Index>(std::ceil(needed / pitch)));
-    };
-    const Index step_i = every(high, ui.px(14)), step_j = every(wide, ui.px(34));
-    for (Index i = 0; i < rows; ++i) {
-        if (i != chosen.i && (i % step_i != 0 || std::abs(i - chosen.i) < step_i)) continue;
+    for (const Index i : labelled(rows, 1, row_tokens, chosen.i, high, ui.px(14))) {
         const float y = whole_cell_rect(cells, rows, cols, {i, 0}).middle_y();
         const std::string label = row_tokens ? answer.labels[static_cast<std::size_t>(i)] : std::to_string(i);
         ui.text_within(cells.x0 - ui.px(6), y, ui.px(84), label, ink(i == chosen.i), Face::label, Align::right);
     }
-    for (Index j = 0; j < cols; ++j) {
-        if (j != chosen.j && (j % step_j != 0 || std::abs(j - chosen.j) < step_j)) continue;
+    for (const Index j : labelled(cols, pooled_, col_tokens, chosen.j, wide, ui.px(34))) {
         const float x = whole_cell_rect(cells, rows, cols, {0, j}).middle_x();
         const std::string label = col_tokens ? answer.labels[static_cast<std::size_t>(j)] : std::to_string(j * pooled_);
         ui.text_within(x, cells.y0 - ui.px(9), std::max(ui.px(32), wide - ui.px(2)), label, ink(j == chosen.j),
