@@ -39,14 +39,22 @@ float widest_label(const Ui& ui, const Answer& answer, float limit) {
     return std::min(widest, limit);
 }
 
+Index label_step(const Ui& ui, Face face, float pitch, Index length) {
+    // From the top of a tall letter to the end of one that hangs down: these must not touch.
+    const float needed = 0.82f * ui.fonts->size(face);
+    return pitch >= needed ? 1 : 2 * pitch >= needed ? 2 : length;
+}
+
 void draw_row_labels(const Ui& ui, const Answer& answer, const Rect& cells, const MatrixView& view, Index chosen,
                      const std::vector<Index>& selected) {
     const Index length = answer.length();
-    const bool all = cells.height() / static_cast<float>(view.shown(length)) >= ui.px(12);
+    const float pitch = cells.height() / static_cast<float>(view.shown(length));
+    const Index step = label_step(ui, Face::label, pitch, length);
     const Range range = shown(view.first_i, view.shown(length), length);
     for (Index i = range.first; i <= range.last; ++i) {
         const Rect row = cell_rect(cells, view, length, {i, 0});
-        if ((!all && i != chosen) || row.middle_y() < cells.y0 || row.middle_y() > cells.y1) continue;
+        if (i != chosen && (i % step != 0 || std::abs(i - chosen) < step)) continue;
+        if (row.middle_y() < cells.y0 || row.middle_y() > cells.y1) continue;
         ui.text(cells.x0 - ui.px(6), row.middle_y(),
                 cut_token(ui, answer.labels[static_cast<std::size_t>(i)], ui.px(kLongestName), Face::label),
                 ink(ui, i, chosen, selected), Face::label, Align::right);

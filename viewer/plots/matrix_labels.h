@@ -20,6 +20,10 @@ float widest_label(const Ui& ui, const Answer& answer, float limit);
 void draw_row_labels(const Ui& ui, const Answer& answer, const Rect& cells, const MatrixView& view, Index chosen,
                      const std::vector<Index>& selected = {});
 
+/// Every how many rows there is room for a label, where they are `pitch` window units high: 1, 2, or else `length`,
+/// which leaves the chosen row alone.
+Index label_step(const Ui& ui, Face face, float pitch, Index length);
+
 /// What the rows are, upwards along them, centred on x.
 void draw_row_title(const Ui& ui, const Rect& cells, float x, const std::string& words);
 

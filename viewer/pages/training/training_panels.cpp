@@ -6,6 +6,7 @@
 
 #include "viewer/pages/training/training.h"
 #include "viewer/plots/line_plot.h"
+#include "viewer/plots/matrix_labels.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/ui/microscope.h"
 #include "viewer/ui/ui.h"
@@ -139,10 +140,12 @@ void TrainingPage::draw_labels(const Scene& scene, const Rect& cells) const {
     const Index length = look_->length();
     const float pitch = cells.height() / static_cast<float>(state.view.shown(length));
     const Face face = pitch >= ui.px(12) ? Face::label : Face::tiny;
+    const Index step = label_step(ui, face, pitch, length);
     for (Index i = 0; i < length; ++i) {
         const Rect row = cell_rect(cells, state.view, length, {i, 0});
         const bool chosen = i == state.cell.i;
-        if ((pitch < ui.px(9) && !chosen) || row.middle_y() < cells.y0 || row.middle_y() > cells.y1) continue;
+        if (!chosen && (i % step != 0 || std::abs(i - state.cell.i) < step)) continue;
+        if (row.middle_y() < cells.y0 || row.middle_y() > cells.y1) continue;
         ui.text_within(cells.x0 - ui.px(6), row.middle_y(), ui.px(54),
                        look_->sentence.labels[static_cast<std::size_t>(i)], chosen ? ui.theme->text : ui.theme->muted,
                        face, Align::right);
