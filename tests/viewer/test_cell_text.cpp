@@ -118,7 +118,7 @@ TEST_CASE("cell text: every number reads back as the float32 it was", "[view][at
         words >> score >> exponential >> probability;
         CHECK(score == scores(at.i, 0));
         CHECK(probability == probs(at.i, 0));
-        CHECK(text.find("+ span 32 \u2192 row: " + std::to_string(cell.c2p.row)) != std::string::npos);
+        CHECK(text.find("+ span k = 32 \u2192 row: " + std::to_string(cell.c2p.row)) != std::string::npos);
         CHECK(text.back() == '\n');
         about.softmax_follows = false;
         const std::string mixed = cell_text(cell, about);

@@ -174,6 +174,30 @@ TEST_CASE("scripts: a column longer than the window scrolls down to its last les
     play(folder / "columns.json");
 }
 
+TEST_CASE("scripts: words, places and numbers are said as the page beside them shows them", "[viewer][script]") {
+    if (skipped()) return;
+    const TemporaryFolder folder;
+    const auto says = [&](const std::vector<std::string>& arguments, const std::vector<std::string>& words) {
+        Json actions = {{{"wait", "settled"}}};
+        for (const std::string& line : words) actions.push_back({{"assert", {{"text", line}}}});
+        actions.push_back({{"assert", {{"no_text_clipped", true}}}});
+        write_file(folder / "says.json", Json{{"size", {1280, 800}}, {"actions", actions}}.dump());
+        play(folder / "says.json", arguments);
+    };
+    // Names too long for a choice are the places of the cards; these are counted from 1 everywhere.
+    says({"tiny-xlnet", "--text", "the government of the international organization"},
+         {"5, 6", "6, 5", "Position 6 is predicted from the 6 given", "words and from position 5."});
+    says({"tiny-xlnet", "--cell", "5,3"}, {"6 \u2212 4 = distance"});
+    // Padding is not given.
+    says({"tiny-xlnet", "--tokens", "2,5,6,4,3,0,0,0", "--mask", "1,1,1,1,1,0,0,0"},
+         {"Position 3 is predicted from the 4 given", "Its query stream g sees 4 words"});
+    says({"--page", "text", "--set", "text_page.pair=1,2"}, {"2 and 3: not in these 2 topics"});
+    says({"--page", "transformer-xl", "--set", "memory.strip=reach"}, {"tokens in a segment", "layer 0", "layer 3"});
+    says({"--set", "attention.picture=stage"}, {"This column explains the probabilities, at", "20", "40"});
+    says({"--page", "rope", "--set", "rope.scaling=2"}, {"factor s", "With this scaling the angles are not the"});
+    says({"--page", "rope", "--set", "rope.m=9", "--set", "rope.scaling=2"}, {"The sentence has no such positions or"});
+}
+
 TEST_CASE("scripts: in a window that is higher than wide the matrices grow, two in a row", "[viewer][script]") {
     if (skipped()) return;
     const TemporaryFolder folder;

@@ -157,6 +157,17 @@ TEST_CASE("view: wrong values are refused before a window opens", "[viewer][cli]
     refusal({"--report", report.file.string()}, 3, "layer.7.p2c");
 }
 
+TEST_CASE("view: the top bar names the report that is shown, not the opened model", "[viewer][script]") {
+    if (!has_virtual_display()) return;
+    const TemporaryFolder folder;
+    const Report report(folder, "layer.0.p2c");
+    write_file(folder / "card.json", R"({"actions": [{"wait": "settled"}, {"assert": {"text": "report of 1 case"}},
+        {"assert": {"no_text": "6 layers"}}]})");
+    const Outcome outcome = view({"--report", report.file.string(), "--script", "card.json"}, folder.path());
+    INFO(outcome.err);
+    CHECK(outcome.status == 0);
+}
+
 TEST_CASE("view: an option that cannot change the picture is refused", "[viewer][cli]") {
     for (const auto& [page, name, value] :
          {std::array{"positions", "--text", "one two"}, std::array{"conformance", "--text", "one two"},

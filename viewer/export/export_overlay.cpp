@@ -64,8 +64,9 @@ void ExportOverlay::draw(Scene& scene, Page& page, const Rect& screen) {
     }
     y += pitch * 1.2f;
     const std::string folder = choice.folder.empty() ? std::filesystem::current_path().string() : choice.folder;
-    ui.text_within(box.x0 + pad, y, width - 2 * pad, "into " + folder + "; a name that is taken is counted on",
-                   ui.theme->muted, Face::label);
+    ui.text_within(box.x0 + pad, y, width - 2 * pad,
+                   "into " + folder + "; an existing file is kept, the new one gets a number", ui.theme->muted,
+                   Face::label);
     y += pitch;
     if (ui.button("write", {box.x1 - pad - ui.px(90), y - ui.px(13), box.x1 - pad, y + ui.px(13)}, "Save", true))
         write(scene.state);

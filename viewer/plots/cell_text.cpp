@@ -49,7 +49,7 @@ std::vector<TableStep> table_steps(const TableRule& rule, Index offset) {
     else
         add_logarithm(rule, offset, steps);
     const Index shifted = steps.back().value + rule.span, row = std::clamp<Index>(shifted, 0, 2 * rule.span - 1);
-    const std::string plus = "+ span " + text(rule.span);
+    const std::string plus = "+ span k = " + text(rule.span);
     if (row != shifted) steps.push_back({plus, shifted});
     steps.push_back({row != shifted ? "kept inside the table \u2192 row" : plus + " \u2192 row", row});
     return steps;

@@ -112,7 +112,7 @@ float PositionsPage::draw_bar(Scene& scene, const Rect& bar) {
     };
     slider("length", "tokens T", state.length, 2, 64, 1);
     const bool logarithmic = state.kind == 1;
-    slider("span", logarithmic ? "buckets k" : "span k", state.span, 2, 64, 2);
+    slider("span", "span k", state.span, 2, 64, 2);
     if (logarithmic) {
         const double least = least_farthest(state, clamp_of(scene.state));
         state.farthest = std::max(state.farthest, least);
@@ -378,7 +378,7 @@ void PositionsPage::draw_side(Scene& scene, const Rect& area) {
                        : "bucket (logarithm beyond " + std::to_string(mid(state)) + ")",
                    whole(bucket));
     }
-    column.row("+ k = " + std::to_string(span) + " \u2192 row", std::to_string(row), true);
+    column.row("+ span k = " + std::to_string(span) + " \u2192 row", std::to_string(row), true);
     column.rule();
     draw_sharing(scene, column);
     column.rule();

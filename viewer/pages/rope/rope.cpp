@@ -165,7 +165,7 @@ float RopePage::draw_bar(Scene& scene, const Rect& bar) {
     stepper("base", "base", grouped(static_cast<std::int64_t>(kRopeBases[state.base])), state.base, 0,
             static_cast<Index>(std::size(kRopeBases)) - 1, muted);
     stepper("scaling", "scaling", to_string(static_cast<RopeScaling>(state.scaling)), state.scaling, 0, 4, muted);
-    if (state.scaling != 0) stepper("factor", "s", std::to_string(state.factor), state.factor, 1, 16, muted);
+    if (state.scaling != 0) stepper("factor", "factor s", std::to_string(state.factor), state.factor, 1, 16, muted);
     return bar.x1;
 }
 

@@ -229,7 +229,10 @@ void RopePage::draw_steps(Scene& scene, SideColumn& column) const {
     column.row("sum", fixed(cell_.sum, 4));
     column.row("\u00f7 \u221a" + std::to_string(cell_.left.size()), fixed(cell_.score, 4), true);
     if (!is_own_cell(state)) {
-        column.sentence("The sentence has no such positions or angles, so there is no row for a softmax.");
+        const bool at_tokens = state.m == state.query && state.n == state.key && state.shift.at == 0;
+        column.sentence(at_tokens && state.scaling != 0
+                            ? "With this scaling the angles are not the model\u2019s own, so there is no softmax row."
+                            : "The sentence has no such positions or angles, so there is no row for a softmax.");
         if (column.link("back to the sentence")) choose(state, {state.query, state.key});
     } else if (!cell_.softmax.visible) {
         column.sentence("The mask hides this pair, so its probability is exactly 0.");
