@@ -87,6 +87,8 @@ private:
     float draw_chances(const Scene& scene, const Rect& area, float y, const std::string& title,
                        const std::vector<TargetChance>& chances, ImU32 colour) const;
     void draw_row(Scene& scene, SideColumn& column);
+    /// Where the query stream of a target looks most.
+    void draw_looks(const Scene& scene, SideColumn& column, Index chosen) const;
     void draw_cell(Scene& scene, SideColumn& column, const Rect& area);
     void draw_cell_row(const Scene& scene, SideColumn& column, const RelativeCellExplanation<float>& cell) const;
 

@@ -51,22 +51,7 @@ void PermutationPage::draw_row(Scene& scene, SideColumn& column) {
                                      : "Given words see no word that is to be predicted.");
     }
     if (!more.empty()) column.sentence(more);
-    if (runs_model(state) && is_target) {
-        std::vector<std::pair<float, Index>> weights;
-        for (Index j = 0; j < static_cast<Index>(words(state).size()); ++j)
-            if (const auto weight = attention(state, true, chosen, j); weight) weights.emplace_back(*weight, j);
-        std::sort(weights.rbegin(), weights.rend());
-        column.rule();
-        column.heading("Where does g look?",
-                       "layer " + std::to_string(state.layer) + " head " + std::to_string(state.head));
-        for (std::size_t n = 0; n < std::min<std::size_t>(4, weights.size()); ++n) {
-            const auto [weight, j] = weights[n];
-            ui.note(("permutation/weight " + std::to_string(j)).c_str(), static_cast<double>(weight));
-            column.bar({{cut_token(ui, word(state, j), ui.px(74), Face::ui), ui.theme->text}}, ui.theme->c2p,
-                       static_cast<double>(weight), fixed(static_cast<double>(weight), 3));
-            column.skip(23);
-        }
-    }
+    if (runs_model(state) && is_target) draw_looks(scene, column, chosen);
     column.rule();
     column.heading("The words do not move");
     column.sentence("Every token keeps its place in the text; the order only says which cells of the masks are open.");
@@ -83,6 +68,25 @@ void PermutationPage::draw_row(Scene& scene, SideColumn& column) {
     }
     draw_lesson_links(scene, column,
                       {{"21", "AR, AE, and New York"}, {"22", "Permutation language model"}, {"23", "Two streams"}});
+}
+
+void PermutationPage::draw_looks(const Scene& scene, SideColumn& column, Index chosen) const {
+    const Ui& ui = scene.ui;
+    const PermutationState& state = scene.state.permutation;
+    std::vector<std::pair<float, Index>> weights;
+    for (Index j = 0; j < static_cast<Index>(words(state).size()); ++j)
+        if (const auto weight = attention(state, true, chosen, j); weight) weights.emplace_back(*weight, j);
+    std::sort(weights.rbegin(), weights.rend());
+    column.rule();
+    column.heading("Where does g look?",
+                   "layer " + std::to_string(state.layer) + " head " + std::to_string(state.head));
+    for (std::size_t n = 0; n < std::min<std::size_t>(4, weights.size()); ++n) {
+        const auto [weight, j] = weights[n];
+        ui.note(("permutation/weight " + std::to_string(j)).c_str(), static_cast<double>(weight));
+        column.bar({{cut_token(ui, word(state, j), ui.px(74), Face::ui), ui.theme->text}}, ui.theme->c2p,
+                   static_cast<double>(weight), fixed(static_cast<double>(weight), 3));
+        column.skip(23);
+    }
 }
 
 void PermutationPage::draw_formula(Scene& scene, const Rect& bar) {

@@ -16,6 +16,15 @@ constexpr double kFramesPerSecond = 0.8;
 // The example of the animation: the proverb, one segment.
 constexpr const char* kShiftQueries[] = {"\uc774", "\ucc9c\ub9ac", "\uac04\ub2e4", "."};
 
+/// At the left of the first frame: whose rows these are, which are not the words of the text above.
+void name_queries(const Ui& ui, float x, const Rect& frame, Index rows) {
+    ui.text(x, frame.y0 - ui.px(12), "example", ui.theme->muted, Face::label);
+    for (Index i = 0; i < rows; ++i)
+        ui.text(frame.x0 - ui.px(7),
+                frame.y0 + (static_cast<float>(i) + 0.5f) * frame.height() / static_cast<float>(rows), kShiftQueries[i],
+                ui.theme->muted, Face::label, Align::right);
+}
+
 }  // namespace
 
 void TransformerXlPage::draw_strip(Scene& scene, const Rect& area) {
@@ -82,11 +91,7 @@ void TransformerXlPage::draw_animation(Scene& scene, const Rect& area) {
         const bool moving = state.animation.at > static_cast<double>(now);
         draw_frame(scene, frame, corners[n], side, moving && static_cast<Index>(n) > now);
         if (static_cast<Index>(n) == now) ui.outline(box.inset(-ui.px(3), -ui.px(3)), ui.theme->accent, 2, 3);
-        if (n == 0) ui.text(area.x0, box.y0 - ui.px(12), "example", ui.theme->muted, Face::label);
-        if (n == 0)
-            for (Index i = 0; i < frame.rows; ++i)
-                ui.text(left - ui.px(7), box.y0 + (static_cast<float>(i) + 0.5f) * side, kShiftQueries[i],
-                        ui.theme->muted, Face::label, Align::right);
+        if (n == 0) name_queries(ui, area.x0, box, frame.rows);
         if (ui.touch(("frame" + std::to_string(n)).c_str(), box).clicked) {
             state.animation.at = static_cast<double>(n);
             state.animation.playing = false;
