@@ -318,7 +318,8 @@ std::optional<std::string> other_layout(const Evidence& evidence, const StageVer
 
 std::optional<std::string> saved_layout(const Evidence& evidence, const StageVerdict& verdict) {
     auto layout = other_layout(evidence, verdict);
-    const bool same_shape = evidence.reference.shape_of(verdict.name) == evidence.candidate.shape_of(verdict.name);
+    const Shape *right = evidence.reference.shape_of(verdict.name), *found = evidence.candidate.shape_of(verdict.name);
+    const bool same_shape = right && found && *right == *found;
     if (layout && same_shape && layout->find(kTranspose) != std::string::npos)
         *layout +=
             "; or, where your array has these axes already, copy it before it is saved (np.ascontiguousarray), because "

@@ -46,6 +46,14 @@ bool Compared::has_heads() const {
 
 namespace {
 
+/// The candidate's scores follow from what it reports before them, so they are divided there.
+bool are_scores_divided(const Evidence& evidence, const Replay& here) {
+    const std::string name = here.full_name("scores");
+    if (!evidence.candidate.has(name)) return false;
+    const Tensor<double> own = here.computed("scores"), found = widened(*evidence.candidate.at(name));
+    return own.shape() == found.shape() && largest_difference(own, found) <= 1e-4 * largest_size(own);
+}
+
 /// Scores: ": divided by 4 instead of sqrt(n d) = 3.4641"; of what scores are made of: " = 1/sqrt(n d): scaled already,
 /// ..."; empty for every other stage and difference.
 std::string scale_taken(const Evidence& evidence, const std::string& stage, const Compared& compared) try {
@@ -65,10 +73,11 @@ std::string scale_taken(const Evidence& evidence, const std::string& stage, cons
         return std::abs(*factor * right - 1) <= 1e-4   ? " = 1/" + root + ": they are scaled once more"
                : std::abs(*factor / right - 1) <= 1e-4 ? " = " + root + ": their scale is undone"
                                                        : "";
+    if (!scores && std::abs(*factor * right - 1) > 1e-4) return "";
     if (!scores)
-        return std::abs(*factor * right - 1) <= 1e-4
-                   ? " = 1/" + root + ": scaled already; a trace holds it before the scores are divided by " + root
-                   : "";
+        return " = 1/" + root + ": scaled already; " +
+               (are_scores_divided(evidence, here) ? "the scores are divided by " + root + " once more"
+                                                   : "a trace holds it before the scores are divided by " + root);
     if (std::abs(*factor - 1) <= 1e-4) return "";
     return ": divided by " + short_number(right / *factor) + " instead of " + root + " = " + short_number(right);
 } catch (const NotEnough&) {  // nobody says how wide a head is, or how many terms there are

@@ -124,22 +124,36 @@ namespace keys_hidden_alone {  // mistake 32
 /// The mask of the other axis: whole rows of padding hidden, and its columns seen by every token.
 Mask queries_alone(const Replay& at, Index b) { return visible_keys(at, b).transpose(); }
 
+/// DeBERTa hides the queries of padding, too; where keys alone are hidden this is its mask in another model.
+Formula queries_too(MaskedRow empty) {
+    return probs_by([empty](const Replay& at, const Matrix<double>& scores, Index b, Index) {
+        const Mask keys = visible_keys(at, b);
+        if (at.family() == Family::deberta || at.input().mask.rank() != 2 || keys.rows() != keys.cols())
+            throw NotEnough{"a mask of keys alone"};
+        return masked_softmax<double>(scores, keys.cwiseProduct(keys.transpose()), empty);
+    });
+}
+
 Mistake mistake() {
     return {
         .number = 32,
-        .name = "the mask hides keys alone, not padding queries too, or queries alone",
-        .symptom = "rows of padding are ordinary rows, so pooled states move; or padding is attended to",
+        .name =
+            "the mask hides keys alone, not padding queries too, or queries alone; or both where keys alone are hidden",
+        .symptom = "rows of padding are ordinary rows, or are not, so pooled states move; or padding is attended to",
         .betrays = "probs of padding queries sum to 1 over the visible keys; or those of tokens over all keys",
         .evidence = "",
         .lesson = "02",
-        .families = {Family::deberta},
+        .families = {Family::deberta, Family::roformer},
         .stems = {"probs"},
         .variants = {{"keys alone", {probs_by([](const Replay& at, const Matrix<double>& scores, Index b, Index) {
+                          if (at.family() != Family::deberta) throw NotEnough{"a mask of pairs"};
                           return masked_softmax<double>(scores, visible_keys(at, b), at.masked_row());
                       })}},
                      {"queries alone", {probs_by([](const Replay& at, const Matrix<double>& scores, Index b, Index) {
                           return masked_softmax<double>(scores, queries_alone(at, b), at.masked_row());
-                      })}}}};
+                      })}},
+                     {"padding queries too, with equal probabilities", {queries_too(MaskedRow::uniform)}},
+                     {"padding queries too, with zeros", {queries_too(MaskedRow::zero)}}}};
 }
 
 }  // namespace keys_hidden_alone

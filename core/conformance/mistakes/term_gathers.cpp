@@ -68,19 +68,27 @@ Tensor<double> index_of_c2p(const Replay& at) {
     return mirrored_index(at);
 }
 
+Tensor<double> c2p_of_the_key_s_place(const Replay& at) {
+    const Tensor<double>& index = at("/relative.index");
+    if (index.extent(0) != index.extent(1)) throw NotEnough{"as many keys as queries"};
+    return gathered_by_key(at.table_products("q", "k_r"), index);
+}
+
 Mistake mistake() {
     return {.number = 4,
-            .name = "c2p counts the offset as key minus query, j - i",
+            .name = "c2p counts the offset as key minus query, j - i, or reads the query of place j",
             .symptom = "left and right are swapped in c2p alone",
-            .betrays = "c2p[i,j] == q_i . k_r[delta(j,i)]; the diagonal is right",
+            .betrays = "c2p[i,j] == q_i . k_r[delta(j,i)], or q_j . k_r[delta(i,j)]; the diagonal is right",
             .evidence = "",
             .lesson = "09",
             .families = {Family::deberta},
             .stems = {"c2p", "/relative.index"},
-            .variants = {{"p2c has an index of its own, the right one",
-                          {{"/relative.index", {}, index_of_c2p},
-                           p2c_by([](const Replay& at) { return at.right("/relative.index"); })}},
-                         {"the index is right, c2p reads its transpose", {c2p_by(mirrored_index)}}}};
+            .variants = {
+                {"p2c has an index of its own, the right one",
+                 {{"/relative.index", {}, index_of_c2p},
+                  p2c_by([](const Replay& at) { return at.right("/relative.index"); })}},
+                {"the index is right, c2p reads its transpose", {c2p_by(mirrored_index)}},
+                {"q_j stands for q_i", {{"c2p", {"q", "k_r", "/relative.index"}, c2p_of_the_key_s_place}}, {"c2p"}}}};
 }
 
 }  // namespace c2p_key_minus_query

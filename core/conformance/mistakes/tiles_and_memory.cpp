@@ -294,6 +294,15 @@ Formula transposed_stage(const std::string& stem) {
             }};
 }
 
+/// sum_i P_ij v_i for sum_j P_ij v_j: the probabilities themselves are right.
+Formula product_with_the_transpose() {
+    return {"context", {"probs", "v"}, [](const Replay& at) {
+                const Tensor<double>& probs = at("probs");
+                if (probs.extent(2) != probs.extent(3)) throw NotEnough{"as many keys as queries"};
+                return joined_heads(transposed(probs), at("v"));
+            }};
+}
+
 Mistake mistake() {
     std::vector<Variant> variants;
     for (int part = 0; part < 3; ++part)
@@ -310,6 +319,7 @@ Mistake mistake() {
     variants.push_back({"the weight of the head read by columns", {head_misread()}, {"/mlm.transform"}});
     for (const char* stem : {"c2c", "ac", "scores", "probs", "c2p"})
         variants.push_back({std::string(stem) + " transposed", {transposed_stage(stem)}});
+    variants.push_back({"context made of probs transposed", {product_with_the_transpose()}, {"context"}});
     return {.number = 82,
             .name = "a row-major buffer is read by columns, or a square result transposed",
             .symptom = "right for symmetric data, wrong otherwise; with unequal sizes garbage instead of a transpose",
@@ -317,7 +327,8 @@ Mistake mistake() {
             .evidence = "",
             .lesson = "28",
             .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
-            .stems = {"q", "k", "v", "q_r", "k_r", "c2c", "ac", "c2p", "attention", "ffn_act", "ffn", "/mlm.transform"},
+            .stems = {"q", "k", "v", "q_r", "k_r", "c2c", "ac", "c2p", "context", "attention", "ffn_act", "ffn",
+                      "/mlm.transform"},
             .variants = std::move(variants)};
 }
 

@@ -16,6 +16,7 @@ std::vector<InjectedMistake> position_mistakes() {
         {{2, 0}, {kD}, "p2c is k_i . q_r[delta(i,j)]: gathered, not transposed", {"p2c"}, ""},
         {{3, 0}, {kD}, "p2c is k_i . q_r[delta(j,i)]: the last transpose dropped", {"p2c"}, ""},
         {{4, 0}, {kD}, "c2p reads delta(j,i)", {"c2p"}, ""},
+        {{4, 2}, {kD}, "c2p of q_j", {"c2p"}, ""},
         {{4, 1}, {kD}, "c2p reads delta(j,i), and the dump holds that index", {"relative.index"}, ""},
         {{5, 0}, {kD}, "the index is delta(j,i) for both terms", {"relative.index"}, ""},
         {{5, 1}, {kD}, "rows counted from the other end of the table", {"relative.index"}, ""},
@@ -91,6 +92,8 @@ std::vector<InjectedMistake> score_mistakes() {
         {{31, 3}, {kD, kR, kT, kX}, "scores times the mask", {"probs"}, ""},
         {{32, 0}, {kD}, "keys masked, queries not", {"probs"}, ""},
         {{32, 1}, {kD}, "queries masked, keys not", {"probs"}, ""},
+        {{32, 2}, {kR}, "queries masked too, in equal parts", {"probs"}, ""},
+        {{32, 3}, {kR}, "queries masked too, with zeros", {"probs"}, ""},
         {{33, 0}, {kD, kX}, "a row that sees nothing is NaN", {"probs"}, ""},
         {{33, 1}, {kD}, "a row that sees nothing is uniform", {"probs"}, ""},
         {{33, 2}, {kD, kX}, "a row that sees nothing is zero", {"probs"}, ""},
@@ -274,6 +277,7 @@ std::vector<InjectedMistake> other_family_mistakes() {
         {{82, 7}, {kD}, "the weight of position keys read by columns", {"k_r"}, ""},
         {{82, 8}, {kD, kR}, "the head's dense layer read by columns", {"mlm.transform"}, ""},
         {{82, 9}, {kD}, "c2p transposed", {"c2p"}, ""},
+        {{82, 10}, {kD, kR}, "context of probs transposed", {"context"}, ""},
         {{83, 0}, {kD, kR, kT, kX}, "probs v added up in float32", {"context"}, "", true},
     };
 }

@@ -110,7 +110,8 @@ RelativeRows relative_rows(const DebertaConfig& config, Index length, const ToyO
             const bool negates = injected.is(7, 2) || injected.is(9, 2) || injected.is(12, 1) || injected.is(19, 2) ||
                                  (injected.is(84, 1) && config.position_buckets > 0);
             const Index k = config.span();
-            rows.c2p(i, j) = row_of_a_term(injected.is(4) ? mirrored : right, k, true, injected);
+            rows.c2p(i, j) =
+                row_of_a_term(injected.is(4, 0) || injected.is(4, 1) ? mirrored : right, k, true, injected);
             rows.p2c(i, j) = row_of_a_term(injected.is(1) || injected.is(3) ? mirrored : right, k, false, injected);
             if (injected.is(84, 2)) rows.c2p(i, j) = std::clamp<Index>(i - j + k, 0, 2 * k - 1);
             if (injected.is(84, 3)) rows.p2c(i, j) = std::clamp<Index>(i - j + k, 0, 2 * k - 1);

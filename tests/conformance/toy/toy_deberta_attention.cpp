@@ -128,7 +128,9 @@ Array<Scalar> ToyDeberta<Scalar>::c2p(const A& q, const A& k_r) const {
                 for (Index j = 0; j < length; ++j) {
                     const Index row = pieces ? piece_row(b, i, j, length) : rows_.c2p(i, j);
                     const Index of = injected().is(85) ? (b * q.extent(1) + h) / q.extent(0) : h;
-                    if (row < table) y(b, h, i, j) = tools_.dot(&q(b, h, i, 0), &k_r(0, of, row, 0), q.width());
+                    if (row < table)
+                        y(b, h, i, j) =
+                            tools_.dot(&q(b, h, injected().is(4, 2) ? j : i, 0), &k_r(0, of, row, 0), q.width());
                 }
     return y;
 }
@@ -239,6 +241,7 @@ Array<Scalar> ToyDeberta<Scalar>::context(const std::string& at, Index l, const 
     A probs = tools_.softmax(raw, visible_);
     add(at + "probs", probs);
     if (config_.talking_head) add(at + "probs_mixed", probs = talk(probs, self_of(l) + "head_weights_proj.weight"));
+    if (injected().is(82, 10)) return tools_.context(tools_.transposed(probs), heads.v);
     return tools_.context(probs, heads.v);
 }
 

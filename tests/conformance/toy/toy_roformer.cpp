@@ -282,9 +282,14 @@ Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
     if (injected().is(26, 3)) divisor = std::floor(divisor);
     if (!injected().is(26, 1)) scores = times(std::move(scores), 1 / divisor);
     add(at + "scores", scores);
-    const A probs = tools_.softmax(scores, visible_);
+    A probs = tools_.softmax(scores, visible_);
+    for (Index n = 0; n < probs.runs() && masks_tokens_; ++n) {
+        const Index length = probs.width(), i = n % length, b = n / length / probs.extent(1);
+        if ((injected().is(32, 2) || injected().is(32, 3)) && !visible_(b, i, i))  // mistake 32: queries of padding
+            std::fill_n(probs.run(n), length, injected().is(32, 2) ? 1 / static_cast<Scalar>(length) : Scalar(0));
+    }
     add(at + "probs", probs);
-    const A joined = tools_.context(probs, v);
+    const A joined = tools_.context(injected().is(82, 10) ? tools_.transposed(probs) : probs, v);
     add(at + "context", joined);
     const A attention =
         tools_.merged(tools_.dense(joined, names + "attention.output.dense", 0), x, joined, norms, true, norm_first);
@@ -304,6 +309,7 @@ Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
 template <class Scalar>
 Trace ToyRoformer<Scalar>::run(const ModelInput& input) {
     const Index batch = input.batch(), length = input.length();
+    masks_tokens_ = input.mask.rank() == 2;
     if (!input.mask.empty() || injected().is(95)) {
         visible_ = Visible({batch, length, length});
         for (Index b = 0; b < batch; ++b)

@@ -33,6 +33,7 @@ private:
     A sine_, cosine_;              // [T,d/2]
     A other_sine_, other_cosine_;  // of mistake 89
     Visible visible_;
+    bool masks_tokens_ = false;   // not pairs
     std::vector<Index> counted_;  // of mistake 63: positions by the mask, sample after sample
 };
 
