@@ -127,6 +127,33 @@ TEST_CASE("kit: a stage follows from stages before it, and all but the first fol
     }
 }
 
+TEST_CASE("kit: a case says the formulas of its configuration, and what its inputs are", "[kit]") {
+    const auto entry = [&](const std::string& id, const char* list, const std::string& name) {
+        const auto json = nlohmann::json::parse(read_bytes(KitFixture::kit().folder / "cases" / id / "case.json"));
+        for (const auto& one : json[list])
+            if (one["name"] == name) return one;
+        FAIL(id << " has no " << name);
+        return nlohmann::json();
+    };
+    const auto formula = [&](const std::string& id, const std::string& stage) {
+        return entry(id, "stages", stage)["formula"].get<std::string>();
+    };
+    CHECK(formula("L3/hf_deberta_v2_conv", "layer.0.output") == "mask * norm(output_before_conv + conv_act)");
+    CHECK(formula("L3/hf_deberta_v2_conv", "layer.1.output") == "norm(ffn + attention)");
+    CHECK(formula("L3/hf_deberta_v2_c2p_only", "layer.0.scores") == "(c2c + c2p) / sqrt(n d), n = 2");
+    CHECK(formula("L3/hf_deberta_v2_p2c_only", "layer.0.scores") == "(c2c + p2c) / sqrt(n d), n = 2");
+    CHECK(formula("L3/hf_deberta_v1", "layer.0.scores") == "(c2c + c2p + p2c) / sqrt(n d)");
+    CHECK(formula("L3/hf_deberta_v1_talking_head", "layer.0.probs") == "softmax_j(scores_mixed)");
+    CHECK(formula("L3/hf_deberta_v1_talking_head", "layer.0.context") == "probs_mixed v, heads joined");
+    CHECK(formula("L3/txl_word_clusters", "segment.0.lm.logits") == "log p(cluster) + log p(word | cluster)");
+    CHECK(formula("L3/txl_basic", "segment.0.lm.logits") == "x W^T + b");
+    CHECK_THAT(formula("L3/txl_pre_lnorm", "segment.0.layer.0.attention"), Catch::Contains("with pre_lnorm dense"));
+    CHECK(entry("L3/txl_basic", "inputs", "tokens.1")["axes"] == nlohmann::json({"B", "T"}));
+    CHECK(entry("L3/hf_roformer_mask3d", "inputs", "mask")["axes"] == nlohmann::json({"B", "Tq", "Tk"}));
+    CHECK(entry("L3/hf_deberta_v1", "inputs", "mask")["formula"] ==
+          "1 = visible; every token is, in cases without one");
+}
+
 TEST_CASE("kit: what a stage follows from is named through stages that are not known", "[kit]") {
     const std::vector<std::string> known = {"embeddings.output", "relative.index", "relative.table", "layer.0.q",
                                             "layer.0.p2c",       "layer.0.probs",  "layer.0.output"};

@@ -1,8 +1,12 @@
 // Writes a kit: its cases, what is copied unchanged, and the index with the hash of every file.
 #include "core/conformance/kit/export.h"
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
+#include <set>
+#include <sstream>
 
 #include "core/conformance/kit/case.h"
 #include "core/conformance/kit/cases.h"
@@ -20,15 +24,66 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
+/// Stages of other names beside this one, in the same layer or head, say what it is made of where a configuration
+/// changes the formula; "" where it is the usual one.
+std::string formula_beside(const std::string& stage, const std::set<std::string>& names) {
+    const std::size_t dot = stage.rfind('.');
+    const std::string scope = stage.substr(0, dot + 1), stem = stage.substr(dot + 1);
+    if (stage.find("grad.") != std::string::npos) return "";
+    const auto has = [&](const char* other) { return names.contains(scope + other); };
+    const bool of_layer = scope.find("layer.") != std::string::npos || scope.find("emd.") != std::string::npos;
+    if (of_layer && stem == "output" && has("conv_act")) return "mask * norm(output_before_conv + conv_act)";
+    if (of_layer && stem == "probs" && has("scores_mixed")) return "softmax_j(scores_mixed)";
+    if (of_layer && stem == "context" && has("probs_mixed")) return "probs_mixed v, heads joined";
+    if (of_layer && stem == "scores" && has("c2c") && has("c2p") != has("p2c"))
+        return has("c2p") ? "(c2c + c2p) / sqrt(n d), n = 2" : "(c2c + p2c) / sqrt(n d), n = 2";
+    if (stem == "logits" && has("clusters")) return "log p(cluster) + log p(word | cluster)";
+    return "";
+}
+
+struct InputNote {
+    const char *name, *axes, *formula;
+};
+
+/// What a text comes with, by the name without the number of its segment.
+constexpr InputNote kInputNotes[] = {
+    {"tokens", "B T", "ids, rows of the word table"},
+    {"mask", "B T", "1 = visible; every token is, in cases without one"},
+    {"mask", "B Tq Tk", "1 = visible"},
+    {"token_types", "B T", "rows of the table of types; in XLNet who shares a segment"},
+    {"labels", "B T", "the id to predict at each token; 0: none, but in Transformer-XL and XLNet, where each counts"},
+    {"perm_mask", "B Tq Tk", "1 = hidden from the query"},
+    {"target_mapping", "B N T", "1 at the token that row n of the query stream predicts"},
+    {"input_mask", "B T", "1 = padding"},
+};
+
+std::vector<std::string> words_of(const std::string& text) {
+    std::istringstream words(text);
+    return {std::istream_iterator<std::string>(words), {}};
+}
+
+/// Axes and a sentence for an input that is no stage; nothing for one that nobody knows.
+const InputNote* note_of_input(const Stage& stage) {
+    const std::string name = stage.name.substr(0, stage.name.find('.'));
+    const auto found = std::find_if(std::begin(kInputNotes), std::end(kInputNotes), [&](const InputNote& note) {
+        return note.name == name && words_of(note.axes).size() == stage.shape().size();
+    });
+    return found == std::end(kInputNotes) ? nullptr : found;
+}
+
 Json describe(const Trace& trace, Scheme scheme, bool with_depends) {
     Json list = Json::array();
     const std::vector<std::string> names = trace.names();
+    const std::set<std::string> others(names.begin(), names.end());
     for (const Stage& stage : trace.stages()) {
         const auto known = describe_stage(stage.name, scheme);
-        const std::vector<std::string> axes = known ? known->axes : stage.axes;
+        const InputNote* note = with_depends ? nullptr : note_of_input(stage);
+        const std::vector<std::string> axes = known ? known->axes : note ? words_of(note->axes) : stage.axes;
         Json entry = {{"name", stage.name}, {"dtype", stage.dtype()}, {"shape", stage.shape()}};
         if (axes.size() == stage.shape().size()) entry["axes"] = axes;
-        const std::string formula = known && !known->formula.empty() ? known->formula : stage.formula;
+        std::string formula = formula_beside(stage.name, others);
+        if (formula.empty()) formula = known && !known->formula.empty() ? known->formula : stage.formula;
+        if (note && stage.formula.empty()) formula = note->formula;
         if (!formula.empty()) entry["formula"] = formula;
         if (with_depends) entry["depends"] = depends_of(stage.name, names);
         list.push_back(entry);
