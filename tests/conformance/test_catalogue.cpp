@@ -206,6 +206,7 @@ bool needs_a_candidate(int number, const std::string& how) {
            how == "relative sinusoids of a base of their own" || how.find(" of another width w") != std::string::npos ||
            how.ends_with(" alone stand elsewhere") || how == "no causal mask, although is_decoder is true" ||
            how.find(" in this layer alone") != std::string::npos || how.starts_with("a table of all positions") ||
+           how.starts_with("what was remembered is dropped") ||  // another shape
            (number == 110 && how.find("where the model has") != std::string::npos);
 }
 

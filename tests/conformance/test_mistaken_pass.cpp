@@ -147,6 +147,8 @@ TEST_CASE("mistaken pass: toy ports in plain loops dump the very same, down to t
         if (mistake.number == 127 && known.injected.variant == 2 && right.model->family == Family::xlnet) continue;
         // A random mask is read off the candidate; a whole pass made of formulas has none.
         if (mistake.number == 37 && known.injected.variant >= 2) continue;
+        // Nor has it a formula for what a shorter memory makes of the keys of every later segment.
+        if (mistake.number == 70 && known.injected.variant == 8) continue;
         // Nor has it an eps, a base, a factor or a matrix that only the candidate shows.
         const std::set<int> measured = {108, 109, 112};
         const int variant = known.injected.variant;

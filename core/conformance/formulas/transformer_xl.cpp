@@ -137,12 +137,13 @@ Tensor<double> memory_and_segment_of(const Replay& at) {
 Tensor<double> handed_on(const Replay& at, const Tensor<double>& rows, Kept kept) {
     const Tensor<double>& before = at("memory_before");
     Index begin = 0, end = 0;
-    Tensor<double> all;
+    Tensor<double> all, seen = rows;
     if (is_xlnet(at)) {
         const XlnetConfig& config = at.xlnet();
         if (config.mem_len == 0 && !XlnetOptions::of(at.dialect()).keeps_everything) throw NotEnough{"a memory"};
         const Index own = config.reuse_len > 0 ? std::min(config.reuse_len, rows.extent(1)) : rows.extent(1);
-        all = memory_and_segment<double>(before, slice_rows<double>(rows, 0, own));
+        seen = slice_rows<double>(rows, 0, own);
+        all = memory_and_segment<double>(before, seen);
         end = all.extent(1);
         begin = config.mem_len > 0 ? std::max<Index>(0, end - config.mem_len) : 0;
     } else {
@@ -153,7 +154,13 @@ Tensor<double> handed_on(const Replay& at, const Tensor<double>& rows, Kept kept
         begin = keep.begin;
         end = keep.end;
     }
-    return kept == Kept::newest ? slice_rows<double>(all, begin, end) : slice_rows<double>(all, 0, end - begin);
+    const bool is_first = at.remembered() == 0;
+    if (kept == Kept::newest || (is_first && kept != Kept::oldest)) return slice_rows<double>(all, begin, end);
+    const Index count = end - begin;
+    if (kept == Kept::oldest) return slice_rows<double>(all, 0, count);
+    if (kept == Kept::old_behind) all = memory_and_segment<double>(seen, before);
+    if (kept == Kept::segment_alone) all = seen;
+    return slice_rows<double>(all, std::max<Index>(0, all.extent(1) - count), all.extent(1));
 }
 
 Tensor<double> as_visible(const std::vector<Mask>& masks) {

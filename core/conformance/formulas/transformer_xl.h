@@ -39,7 +39,12 @@ Index queries_of(const Replay& at);
 /// [memory_before; x], what keys and values are made of.
 Tensor<double> memory_and_segment_of(const Replay& at);
 /// Which rows of [memory_before; x] a segment keeps.
-enum class Kept { newest, oldest };
+enum class Kept {
+    newest,
+    oldest,
+    old_behind,    // the last of [x; memory] instead of [memory; x]
+    segment_alone  // what was remembered before is dropped
+};
 /// What a segment hands on of [memory_before; rows].
 Tensor<double> handed_on(const Replay& at, const Tensor<double>& rows, Kept kept = Kept::newest);
 

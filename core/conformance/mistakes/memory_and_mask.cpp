@@ -66,6 +66,10 @@ Formula memory_not_normed(const char* stem, int part) {
             }};
 }
 
+Formula keeping(Kept kept) {
+    return {"memory", {"memory_before", "x"}, [kept](const Replay& at) { return handed_on(at, at("x"), kept); }};
+}
+
 Mistake mistake() {
     return {
         .number = 70,
@@ -80,17 +84,16 @@ Mistake mistake() {
         .stems = {"memory"},
         .variants = {
             {"stored after the layer", {{"memory", {"memory_before", "output"}, outputs_kept}}},
-            {"the oldest rows are kept",
-             {{"memory",
-               {"memory_before", "x"},
-               [](const Replay& at) { return handed_on(at, at("x"), Kept::oldest); }}}},
+            {"the oldest rows are kept", {keeping(Kept::oldest)}},
             reading_layer("layer l reads the memory of layer l + 1", [](Index own) { return own + 1; }),
             reading_layer("layer l reads the memory of layer l - 1", [](Index own) { return own - 1; }),
             reading_layer("every layer reads the memory of layer 0", [](Index) { return Index{0}; }),
             {"it stands behind the segment, not in front of it", {memory_behind("k"), memory_behind("v")}, {"k", "v"}},
             {"pre_lnorm: the segment is normed, the memory is not",
              {memory_not_normed("k", 1), memory_not_normed("v", 2)},
-             {"k", "v"}}}};
+             {"k", "v"}},
+            {"what was remembered is put behind the segment", {keeping(Kept::old_behind)}},
+            {"what was remembered is dropped, the segment alone is kept", {keeping(Kept::segment_alone)}}}};
 }
 
 }  // namespace wrong_memory

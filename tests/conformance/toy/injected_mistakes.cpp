@@ -231,6 +231,8 @@ std::vector<InjectedMistake> other_family_mistakes() {
         {{69, 2}, {kR}, "the halves of the table read in turn", {"rotary.sin"}, ""},
         {{70, 0}, {kT, kX}, "memory stored after the layer", {"memory.0"}, ""},
         {{70, 1}, {kT, kX}, "oldest rows kept", {"memory.0"}, ""},
+        {{70, 7}, {kT, kX}, "old memory behind the segment", {"memory.0"}, ""},
+        {{70, 8}, {kT, kX}, "old memory dropped", {"memory.0"}, ""},
         {{70, 2}, {kT}, "memory of the next layer read", {"layer.0.k"}, ""},
         {{70, 3}, {kT}, "memory of the layer before read", {"layer.1.k"}, ""},
         {{70, 4}, {kT}, "memory of layer 0 read in every layer", {"layer.1.k"}, ""},

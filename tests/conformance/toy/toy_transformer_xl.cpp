@@ -357,9 +357,11 @@ void ToyTransformerXl<Scalar>::remember(const std::vector<A>& hidden, Index quer
     std::vector<A> kept;
     for (std::size_t l = 0; l < hidden.size(); ++l) {
         const A& stored = hidden[injected().is(70, 0) ? std::min(l + 1, hidden.size() - 1) : l];
-        const A all = after(memory_.empty() ? A() : memory_[l], stored);
-        const bool front = injected().is(70, 1);
+        const bool front = injected().is(70, 1), turned = injected().is(70, 7) && before > 0;
+        const A all = turned ? after(stored, memory_[l]) : after(memory_.empty() ? A() : memory_[l], stored);
         kept.push_back(token_rows(all, front ? 0 : first, front ? last - first : last));
+        if (injected().is(70, 8) && before > 0)
+            kept.back() = token_rows(stored, std::max<Index>(0, queries - (last - first)), queries);
         add(segment + "memory." + std::to_string(l), kept.back());
     }
     memory_ = std::move(kept);

@@ -226,7 +226,9 @@ void ToyXlnet<Scalar>::run_segment(const ModelInput& input, const std::string& s
         if (!remembers) continue;
         const A& stored = injected().is(70, 0) ? x.h : before_layer;
         const Index reused = config_.reuse_len > 0 ? std::min(config_.reuse_len, input.length()) : input.length();
-        const A rows = after(memory, token_rows(stored, 0, reused));
+        const A seen = token_rows(stored, 0, reused);
+        A rows = injected().is(70, 7) && before > 0 ? after(seen, memory) : after(memory, seen);
+        if (injected().is(70, 8) && before > 0) rows = seen;
         const Index count = config_.mem_len > 0 ? std::min(config_.mem_len, rows.extent(1)) : rows.extent(1);
         const Index first = injected().is(70, 1) ? 0 : rows.extent(1) - count;
         kept.push_back(token_rows(rows, first, first + count));
