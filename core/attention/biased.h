@@ -2,8 +2,8 @@
 // Attention whose only position term is a number added to each score (T5, ALiBi): forward and backward.
 // Raffel et al. 2020, section 2.1; Press et al. 2022, section 3.  core/positions/offset_bias.h makes the numbers.
 // No model in core/models adds one.  tests/golden/test_oracle_older.cpp compares it with tensors of transformers, and
-// cuda/reference has the same functions; core/positions/fire.h makes another such number.  Lessons 11 (p2p as such a bias) and 27 (the price of T5 and ALiBi) look at
-// the numbers alone.
+// cuda/reference has the same functions; core/positions/fire.h makes another such number.  Lessons 11 (p2p as such a
+// bias) and 27 (the price of T5 and ALiBi) look at the numbers alone.
 #include "core/attention/softmax.h"
 #include "core/positions/offset_bias.h"
 #include "core/tensor.h"
