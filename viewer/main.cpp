@@ -52,6 +52,7 @@ void write_files(const cli::Command& program, const DebertaSession& session, Sta
     // A part of the screen may leave out the bar that says it, and a file of numbers has no place for it.
     if (const auto stand_in = stand_in_of(app.state())) cli::say(program, stand_in->sentence());
     check_kept(options, app.state());
+    for (const std::string& note : without_effect(options, app.state().page)) cli::say(program, note);
     if (options.screenshot) app.save_picture(*options.screenshot);
     for (const ExportRequest& request : export_requests(options)) app.export_file(request);
 }

@@ -220,19 +220,6 @@ void place_text(const Options& options, State& state) {
     }
 }
 
-/// A picture that an option cannot change is not what was asked for.  In a window it may be meant for other pages.
-void check_useful(const Options& options, const std::string& page) {
-    if (options.script || (!options.screenshot && options.exports.empty())) return;
-    const auto check = [&](bool given, const std::string& name, const std::vector<std::string>& pages) {
-        LOCUS_CHECK(!given || std::find(pages.begin(), pages.end(), page) == pages.end(),
-                    name + " does not go with the page " + page + ", whose picture it cannot change");
-    };
-    check(options.text.has_value(), "--text", {"positions", "conformance"});
-    check(options.layer.has_value(), "--layer", {"positions", "text", "conformance"});
-    check(options.head.has_value(), "--head", {"positions", "text", "conformance"});
-    check(options.cell.has_value(), "--cell", {"text", "conformance"});
-}
-
 }  // namespace
 
 std::string place_model(const Options& options, State& state) {
@@ -242,7 +229,6 @@ std::string place_model(const Options& options, State& state) {
                 "--mistake goes with a DeBERTa, which the page Compare shows, found --model " + options.model +
                     "; locus kit mistake makes those of the other families");
     if (options.page || page != State().page) state.page = page;
-    check_useful(options, state.page);
     place_text(options, state);
     if (ModelChoice* choice = choice_of_page(state, state.page)) {
         if (options.text) choice->text = *options.text;
@@ -451,6 +437,19 @@ void fit_to_model(const Options& options, const DebertaSession& session, State& 
                 "cell is \"" + std::to_string(state.cell.i) + "," + std::to_string(state.cell.j) +
                     "\", expected I,J with both from 0 to " + std::to_string(length - 1));
     state.cell = {std::min(state.cell.i, length - 1), std::min(state.cell.j, length - 1)};
+}
+
+std::vector<std::string> without_effect(const Options& options, const std::string& page) {
+    std::vector<std::string> said;
+    const auto check = [&](bool given, const std::string& name, const std::vector<std::string>& pages) {
+        if (given && std::find(pages.begin(), pages.end(), page) != pages.end())
+            said.push_back("note: " + name + " changes nothing on the page " + page);
+    };
+    check(options.text.has_value(), "--text", {"positions", "conformance"});
+    check(options.layer.has_value(), "--layer", {"positions", "text", "conformance"});
+    check(options.head.has_value(), "--head", {"positions", "text", "conformance"});
+    check(options.cell.has_value(), "--cell", {"text", "conformance"});
+    return said;
 }
 
 void check_kept(const Options& options, const State& shown) {

@@ -62,6 +62,9 @@ void recall(const Settings& known, const Options& options, State& state);
 /// What --export asks for.  Throws Error(usage) that names the value and what was expected.
 std::vector<ExportRequest> export_requests(const Options& options);
 
+/// One sentence for each option that the picture of this page does not depend on.
+std::vector<std::string> without_effect(const Options& options, const std::string& page);
+
 /// Throws Error(usage) where the page could not keep what --set said: it was outside the model, or the sentence.
 void check_kept(const Options& options, const State& shown);
 
