@@ -50,6 +50,7 @@ TEST_CASE("trace: patterns that match nothing are told", "[trace]") {
     };
     CHECK_THAT(refused("layr.*"), Catch::Contains("expected names like layer.0.q or layer.0.k;"));
     CHECK_THAT(refused("layers.0.k"), Catch::Contains("the nearest is layer.0.k;"));
+    CHECK_THAT(refused("layer.0.K"), Catch::Contains("the nearest is layer.0.k;"));
     CHECK_THAT(refused("layer.0.q, "), Catch::Contains("an empty pattern"));
     CHECK_NOTHROW(StageFilter("layer.0.q, layer.0.k ").check_against(names));  // as people write a list
 }
