@@ -1,6 +1,8 @@
 // What a wrong stage is made of, where no mistake of the catalogue explains it: other weights, another stage, terms
 // that count differently.  The ports are Locus's own passes over changed weights, and single stages computed here.
+#include <bit>
 #include <catch2/catch.hpp>
+#include <cstdint>
 
 #include "core/conformance/diagnosis/other_parts.h"
 #include "core/conformance/kit/first_divergence.h"
@@ -44,16 +46,23 @@ private:
 /// The same weights in half precision.
 class Halved : public Mixed {
 public:
-    explicit Halved(std::shared_ptr<const WeightSource> from, bool matrices_alone = false)
-        : Mixed(std::move(from), [](const std::string& name) { return name; }), matrices_alone_(matrices_alone) {}
+    explicit Halved(std::shared_ptr<const WeightSource> from, bool matrices_alone = false, bool cut = false)
+        : Mixed(std::move(from), [](const std::string& name) { return name; }),
+          matrices_alone_(matrices_alone),
+          cut_(cut) {}
     Matrix<double> rows_f64(const std::string& name, Index first, Index rows) const override {
         const Matrix<double> values = Mixed::rows_f64(name, first, rows);
         if (matrices_alone_ && shape(name)->size() == 1) return values;
+        if (cut_)
+            return values.unaryExpr([](double value) {  // a bfloat16 is the upper half of a float
+                const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+                return static_cast<double>(std::bit_cast<float>(bits >> 16 << 16));
+            });
         return values.cast<float>().cast<Eigen::half>().cast<float>().cast<double>();
     }
 
 private:
-    bool matrices_alone_;
+    bool matrices_alone_, cut_;
 };
 
 Mixed::Other replacing(const std::string& part, const std::string& by) {
@@ -180,16 +189,17 @@ TEST_CASE("other parts: a norm of a layer or of the head whose weights were neve
 
 TEST_CASE("other parts: weights that were rounded when they were loaded", "[kit][parts]") {
     const Range& range = deberta();
-    for (const bool matrices_alone : {false, true}) {
+    for (const auto& [matrices_alone, cut] : {std::pair{false, false}, {true, false}, {false, true}}) {
         const auto model = open_model<double>(range.model->config_json, range.model->location,
-                                              std::make_shared<Halved>(range.model->source, matrices_alone));
+                                              std::make_shared<Halved>(range.model->source, matrices_alone, cut));
         Trace candidate;
         const Trace all = model->forward(range.segments, Dialect::official);
         for (const std::string& name : range.sharp.names())
             if (all.find(name)) candidate.add(all.at(name));
         const CaseReport report = judged(range, candidate);
         const std::string said =
-            matrices_alone
+            cut ? "it is made with weights that were cut to BF16, without rounding"
+            : matrices_alone
                 ? "it is made with matrices that were rounded to F16, and with biases and norms that were not"
                 : "it is made with weights that were rounded to F16, or to TF32, which keeps as many digits";
         for (const char* stage : {"layer.0.q", "layer.1.ffn"}) CHECK(pattern_of(report, stage) == said);

@@ -349,6 +349,7 @@ std::vector<Other> Parts::other_weights() const {
     add_change("it is made with weights that were rounded to F16, or to TF32, which keeps as many digits",
                {.rounded = stored<Eigen::half>}, all);
     add_change("it is made with weights that were rounded to BF16", {.rounded = stored<Eigen::bfloat16>}, all);
+    add_change("it is made with weights that were cut to BF16, without rounding", {.rounded = cut_to_bfloat16}, all);
     // As files of ggml have them.
     add_change("it is made with matrices that were rounded to F16, and with biases and norms that were not",
                {.rounded = stored<Eigen::half>, .matrices_alone = true}, all);

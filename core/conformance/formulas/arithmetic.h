@@ -1,6 +1,8 @@
 #pragma once
 // The small steps that right and wrong formulas are written in: [B,H,...] tensors, head by head.
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -109,6 +111,12 @@ template <class Change>
 Tensor<double> mapped(Tensor<double> values, Change change) {
     for (Index n = 0; n < values.size(); ++n) values[n] = change(values[n]);
     return values;
+}
+
+/// The upper half of the bits of a float, as a port has it that shifts them by 16: bfloat16 without rounding.
+inline double cut_to_bfloat16(double value) {
+    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+    return static_cast<double>(std::bit_cast<float>(bits & 0xffff0000U));
 }
 
 /// To the short type and back; half and bfloat16 by way of float.
