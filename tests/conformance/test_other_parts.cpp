@@ -208,6 +208,29 @@ TEST_CASE("other parts: weights that were rounded when they were loaded", "[kit]
     }
 }
 
+TEST_CASE("other parts: the bias of one dense layer with the weight of another", "[kit][parts]") {
+    const CaseReport exchanged = with_weights(deberta(), [](const std::string& name) {
+        const std::string attention = ".attention.output.dense.bias", output = ".output.dense.bias";
+        const auto in_place_of = [&](const std::string& old, const std::string& by) {
+            return name.substr(0, name.size() - old.size()) + by;
+        };
+        if (name.ends_with(attention)) return in_place_of(attention, output);
+        return name.ends_with(output) ? in_place_of(output, attention) : name;
+    });
+    CHECK(pattern_of(exchanged, "layer.0.attention") ==
+          "it is made with encoder.layer.0.output.dense.bias instead of encoder.layer.0.attention.output.dense.bias");
+    CHECK(pattern_of(exchanged, "layer.0.ffn") ==
+          "it is made with encoder.layer.0.attention.output.dense.bias instead of encoder.layer.0.output.dense.bias");
+    const CaseReport weight = with_weights(deberta(), [](const std::string& name) {
+        return name == "encoder.layer.0.attention.output.dense.weight"
+                   ? "encoder.layer.0.attention.self.value_proj.weight"
+                   : name;
+    });
+    CHECK(pattern_of(weight, "layer.0.attention") ==
+          "it is made with encoder.layer.0.attention.self.value_proj.weight instead of "
+          "encoder.layer.0.attention.output.dense.weight");
+}
+
 TEST_CASE("other parts: a dense layer that is left out", "[kit][parts]") {
     const Range& range = deberta();
     const Tensor<double>&context = of(range, "layer.0.context"), &x = of(range, "embeddings.output");

@@ -222,6 +222,7 @@ private:
     std::vector<Other> other_weights() const;
     void add_layers(const std::set<std::string>& read, std::vector<Other>& all) const;
     void add_weights(const std::string& part, const std::set<std::string>& read, std::vector<Other>& all) const;
+    void add_tensors(const std::string& name, const std::vector<std::string>& own, std::vector<Other>& all) const;
     void add_change(std::string sentence, Change change, std::vector<Other>& all) const {
         all.push_back({std::move(sentence), [this, change = std::move(change)] {
                            Evidence other = changed();
@@ -432,6 +433,19 @@ void Parts::add_weights(const std::string& part, const std::set<std::string>& re
         for (const std::string& name : own) change.taken[name] = other + end_of(name);
         add_change("it is made with " + other + " instead of " + part, std::move(change), all);
     }
+    for (const std::string& name : own) add_tensors(name, own, all);
+}
+
+/// One tensor of a dense layer, from another part of the same layer, where the rest of its own is right.
+void Parts::add_tensors(const std::string& name, const std::vector<std::string>& own, std::vector<Other>& all) const {
+    const WeightSource& source = *evidence_.model->source;
+    const auto layer = layer_of(name);
+    if (own.size() != 2 || !layer || source.shape(own[0]) == source.shape(own[1])) return;
+    const std::string end = name.substr(part_of(name).size());
+    for (const std::string& other : source.names())
+        if (other != name && layer_of(other) == layer && other.ends_with(end) &&
+            source.shape(other) == source.shape(name))
+            add_change("it is made with " + other + " instead of " + name, {.taken = {{name, other}}}, all);
 }
 
 }  // namespace
