@@ -166,8 +166,7 @@ int main(int argc, char** argv) {
                            std::abs(fact(kDeberta, 3)) + std::abs(fact(kShaw, 3)), 0);
         lesson.prove_equal("ALiBi: the same, over its slope 1/256", fact(kAlibi, 3) * 256, 11 - 4);
         lesson.say(
-            "The price, H heads (DeBERTa: share_att_key; T-XL: R = 2T rows; Shaw: k = 16, keys; values as much "
-            "again):\n"
+            "The price, H heads (DeBERTa: share_att_key; T-XL: R = 2T; Shaw: k = 16, keys, as much for values):\n"
             "            parameters   in a layer   multiplications   numbers kept\n"
             "  absolute  P·D          0            0                 0\n"
             "  DeBERTa   2k·D + 2D    0            4k·D·(D + T)      4k·D\n"

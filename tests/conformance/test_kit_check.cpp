@@ -1,6 +1,8 @@
 // What is right passes in every dtype and under its dialect; what is wrong is named where it begins.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cmath>
 
 #include "core/conformance/diagnosis/mistaken_pass.h"
 #include "core/conformance/kit/case.h"
@@ -539,6 +541,26 @@ TEST_CASE("waiver: a file that is no list of waivers is one sentence", "[kit]") 
           std::string::npos);
     CHECK(today().size() == 10);
     CHECK(today() > "2026-01-01");
+}
+
+TEST_CASE("kit: of a short index the case says which M it is of", "[kit]") {
+    // 30 tokens do not reach M - 1 = 31, so that several M make these rows.
+    const std::string id = "L0/buckets_8_32";
+    Trace port;
+    Stage stage = reference_of(KitFixture::one(id)).at("relative.index");
+    IndexTensor& index = std::get<IndexTensor>(stage.values);
+    for (Index n = 0; n < index.size(); ++n) {
+        const Index offset = n / 30 - n % 30, distance = std::abs(offset);
+        if (distance <= 4) continue;
+        const double steps = std::log(static_cast<double>(distance) / 4) / std::log(31.0 / 4);
+        const Index down = 4 + static_cast<Index>(std::floor(3 * steps));
+        index[n] = std::clamp<Index>((offset > 0 ? down : -down) + 8, 0, 15);
+    }
+    port.add(stage);
+    const CaseReport report = check_one(id, port);
+    REQUIRE(report.verdict == Verdict::fail);
+    REQUIRE(report.diagnosis->named);
+    CHECK(report.diagnosis->named->mistake == 16);
 }
 
 }  // namespace locus::test::test_kit_check

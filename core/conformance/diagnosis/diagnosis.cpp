@@ -150,6 +150,8 @@ const std::vector<Equivalent>& equivalents() {
         {7, 18, false, "M = b + 1", "a centre at M is a centre at k + 1"},
         {13, 14, false, "dumps of the index alone",
          "14 has the index of 13; what it adds is which rows of the table each sample gets"},
+        {16, 17, false, "texts whose far keys lie in few buckets",
+         "mid buckets instead of mid - 1 are one more than up wherever the text reaches"},
         {16, 19, false, "texts whose far keys on the right all lie in one bucket",
          "a bucket that is one too near, or that its sign has lost, is the same row there"},
         {16, 20, false, "texts of no more than b tokens",

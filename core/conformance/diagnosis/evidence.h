@@ -84,6 +84,7 @@ struct Evidence {
     std::shared_ptr<Lineage> lineage = std::make_shared<Lineage>();  // of this model, and of these that are given
     std::optional<Family> family = std::nullopt;     // of a case without a model; "mask" may stand in its reference
     const std::vector<Formula>* formulas = nullptr;  // its right ones, where no family has them
+    Index max_position = 0;                          // M of a case of indices: short ones fit several; 0: unknown
     CancelToken stop = {};                           // asked before every hypothesis of a diagnosis
     double most_work = 1e11;  // multiplications that whole passes may take together: ten seconds on two processors
     /// Told before a whole pass how many are done, of how many.

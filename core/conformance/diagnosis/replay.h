@@ -112,6 +112,8 @@ public:
     const XlnetConfig& xlnet() const;
     Family family() const { return known_family(evidence_).value_or(Family::deberta); }
     Dialect dialect() const { return evidence_.dialect; }
+    /// Of a case of indices; 0 where it is not known.
+    Index max_position() const { return evidence_.max_position; }
     /// What the reference makes of a query that sees nothing; where it shows none, what its dialect makes of one.  A
     /// query that is not used, such as a target of XLNet that stands for no token, is zero in every convention and
     /// decides nothing.

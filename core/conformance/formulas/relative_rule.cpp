@@ -45,8 +45,8 @@ void read_lengths(const Replay& at, RelativeRule& rule) {
     rule.queries = rule.keys = at.input().length();
 }
 
-/// The rule that makes the reference's index, where no configuration says it.
-RelativeRule rule_behind(const Tensor<double>& index) {
+/// The rule that makes the reference's index, where no configuration says it; known: M, or 0.
+RelativeRule rule_behind(const Tensor<double>& index, Index known) {
     RelativeRule rule;
     rule.queries = index.extent(0);
     rule.keys = index.extent(1);
@@ -55,7 +55,8 @@ RelativeRule rule_behind(const Tensor<double>& index) {
     const std::vector<double> rows = rows_by_offset(index);
     if (explains(rule, rows)) return rule;
     std::vector<RelativeRule> fitting;
-    for (Index m = rule.middle() + 2; rule.span % 2 == 0 && m <= kLongest && fitting.size() < 2; ++m)
+    const Index least = known > 0 ? known : rule.middle() + 2, most = known > 0 ? known : kLongest;
+    for (Index m = least; rule.span % 2 == 0 && m <= most && fitting.size() < 2; ++m)
         for (const OffsetClamp clamp : {OffsetClamp::official, OffsetClamp::hf}) {
             rule.max_position = m;
             rule.clamp = clamp;
@@ -72,7 +73,7 @@ RelativeRule find_rule(const Replay& at) {
     const auto index = at.expected("/relative.index");
     if (!at.has_model()) {
         if (!index || index->rank() != 2 || index->empty()) throw NotEnough{"a model folder or relative.index"};
-        return rule_behind(*index);
+        return rule_behind(*index, at.max_position());
     }
     const DebertaConfig& config = at.deberta().config();
     if (!config.relative_attention) throw NotEnough{"relative attention"};

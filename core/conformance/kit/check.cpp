@@ -76,6 +76,8 @@ std::unique_ptr<Known> what_is_known(CaseReport& report, const Kit& kit, const K
     evidence.dialect = dialect;
     evidence.family = family_named(one.family);
     evidence.formulas = formulas_of_kind(one.config);
+    if (const auto most = one.config.find("max_position"); most != one.config.end() && most->is_number_integer())
+        evidence.max_position = most->get<Index>();
     evidence.given = given_to(one);
     evidence.stored = stored_as(dump.trace, report.rounded_to, dump.stored);
     evidence.stop = stop;

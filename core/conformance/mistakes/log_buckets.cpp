@@ -59,27 +59,35 @@ Variant with_m(std::string how, Index (*other)(const Replay&, const RelativeRule
 }
 
 Mistake mistake() {
-    return {.number = 17,
-            .name = "the log bucket divides by ln(M / mid) instead of ln((M - 1) / mid), or M is another model's",
-            .symptom = "a few far keys are off by one bucket",
-            .betrays = "relative.index differs in a few far offsets only, first at 170 for b = 256, M = 512",
-            .evidence = "",
-            .lesson = "06",
-            .families = {Family::deberta},
-            .stems = {"/relative.index"},
-            .variants = {{"by ln(M / mid)", {log_index_by([](const RelativeRule& rule, Index offset) {
-                              return log_row(rule, offset, [&](double distance, double middle) {
-                                  return std::ceil(log_steps(distance, middle, static_cast<double>(rule.max_position)));
-                              });
-                          })}},
-                         with_m("M is 512", [](const Replay&, const RelativeRule&) { return Index{512}; }),
-                         with_m("M is 128", [](const Replay&, const RelativeRule&) { return Index{128}; }),
-                         with_m("M is the number of rows, 2b",
-                                [](const Replay&, const RelativeRule& rule) { return rule.rows(); }),
-                         with_m("M is max_position_embeddings, although max_relative_positions says another one",
-                                [](const Replay& at, const RelativeRule&) {
-                                    return at.deberta().config().max_position_embeddings;
-                                })}};
+    return {
+        .number = 17,
+        .name =
+            "the log bucket divides by ln(M / mid) instead of ln((M - 1) / mid), M is another model's, or buckets "
+            "beyond mid are counted as mid, not mid - 1",
+        .symptom = "a few far keys are off by one bucket, or many",
+        .betrays = "relative.index differs in a few far offsets only, first at 170 for b = 256, M = 512",
+        .evidence = "",
+        .lesson = "06",
+        .families = {Family::deberta},
+        .stems = {"/relative.index"},
+        .variants = {
+            {"by ln(M / mid)", {log_index_by([](const RelativeRule& rule, Index offset) {
+                 return log_row(rule, offset, [&](double distance, double middle) {
+                     return std::ceil(log_steps(distance, middle, static_cast<double>(rule.max_position)));
+                 });
+             })}},
+            with_m("M is 512", [](const Replay&, const RelativeRule&) { return Index{512}; }),
+            with_m("M is 128", [](const Replay&, const RelativeRule&) { return Index{128}; }),
+            with_m("M is the number of rows, 2b", [](const Replay&, const RelativeRule& rule) { return rule.rows(); }),
+            with_m("M is max_position_embeddings, although max_relative_positions says another one",
+                   [](const Replay& at, const RelativeRule&) { return at.deberta().config().max_position_embeddings; }),
+            {"mid buckets for those beyond, instead of mid - 1",
+             {log_index_by([](const RelativeRule& rule, Index offset) {
+                 return log_row(rule, offset, [&](double distance, double middle) {
+                     const auto last = static_cast<double>(rule.max_position - 1);
+                     return std::ceil(log_steps(distance, middle, last) / (middle - 1) * middle);
+                 });
+             })}}}};
 }
 
 }  // namespace log_of_m

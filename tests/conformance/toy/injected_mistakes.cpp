@@ -48,6 +48,7 @@ std::vector<InjectedMistake> position_mistakes() {
         {{17, 1}, {kD}, "M = 512 in the log bucket", {"relative.index"}, ""},
         {{17, 2}, {kD}, "M = 2b in the log bucket", {"relative.index"}, ""},
         {{17, 3}, {kD}, "M = max_position_embeddings in the log bucket", {"relative.index"}, ""},
+        {{17, 4}, {kD}, "mid buckets beyond mid", {"relative.index"}, ""},
         {{18, 0}, {kD}, "buckets around M instead of b", {"relative.index"}, ""},
         {{19, 0}, {kD}, "log of a negative offset", {"relative.index"}, ""},
         {{19, 1}, {kD}, "sign of far offsets lost", {"relative.index"}, ""},

@@ -25,7 +25,7 @@ Index log_bucket(Index x, const DebertaConfig& config, const ToyOptions& options
         injected.is(20) ? static_cast<double>(size / mid) : static_cast<double>(size) / static_cast<double>(mid);
     const auto end = static_cast<double>(injected.is(17, 0) ? most : longest - 1);
     const double last = end / static_cast<double>(mid);
-    double step = std::log(ratio) / std::log(last) * static_cast<double>(mid - 1);
+    double step = std::log(ratio) / std::log(last) * static_cast<double>(injected.is(17, 4) ? mid : mid - 1);
     if (injected.is(21) && size == most - 1) step += 1e-6;
     const bool down = injected.is(16, 0) || (injected.is(16, 1) && x < 0);
     const Index off = injected.is(16, 2) ? 1 : injected.is(16, 3) ? -1 : 0;
