@@ -1,6 +1,7 @@
 // Several mistakes in one port: all are named in one run, none wrongly, and what is left after a repair is said.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/conformance/diagnosis/all_mistakes.h"
@@ -189,6 +190,26 @@ TEST_CASE("all mistakes: what no mistake explains is said, and a repair would no
     REQUIRE(strange != all.stages.end());
     CHECK_FALSE(strange->explained());
     CHECK_FALSE(strange->diagnosis.pattern.empty());
+}
+
+TEST_CASE("all mistakes: stages of which nothing is known are counted, not listed line by line", "[kit][several]") {
+    const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
+    Trace port;
+    double seed = 0;
+    for (const Stage& stage : range.sharp.stages()) {
+        if (!stage.name.ends_with(".output")) continue;
+        Stage own = stage;
+        if (stage.name != "embeddings.output") {
+            Tensor<double>& values = std::get<Tensor<double>>(own.values);
+            for (Index n = 0; n < values.size(); ++n) values[n] = std::sin(37 * static_cast<double>(n) + ++seed);
+        }
+        port.add(own);
+    }
+    const std::string text = divergence_text(judged(range, port));
+    INFO(text);
+    CHECK_THAT(text,
+               Catch::Contains("    layer.1.output: no mistake of the catalogue explains it; no pattern found\n") &&
+                   Catch::Contains("    nor is anything known of layer.2.output, emd.0.output, emd.1.output\n"));
 }
 
 namespace {

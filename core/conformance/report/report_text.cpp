@@ -125,18 +125,22 @@ std::string named_behind(const WrongStage& stage, const std::string& again) {
     return text + "\n" + (again.empty() ? "" : "      again at " + again + "\n");
 }
 
-/// Where else a mistake that was named at this stage was found.
-std::string found_again(const AllMistakes& all, const std::string& first_at) {
+/// "layer.1.q, layer.2.q" or, of many, the first four "and 3 more stages".
+std::string counted_list(const std::vector<std::string>& stages) {
     constexpr std::size_t kMost = 4;
     std::string names;
-    std::size_t count = 0;
-    for (const WrongStage& stage : all.stages) {
-        if (stage.first_at != first_at) continue;
-        if (++count <= kMost) names += (names.empty() ? "" : ", ") + stage.stage;
-    }
-    if (count <= kMost) return names;
-    const std::size_t more = count - kMost;
+    for (std::size_t n = 0; n < std::min(kMost, stages.size()); ++n) names += (n == 0 ? "" : ", ") + stages[n];
+    if (stages.size() <= kMost) return names;
+    const std::size_t more = stages.size() - kMost;
     return names + " and " + std::to_string(more) + (more == 1 ? " more stage" : " more stages");
+}
+
+/// Where else a mistake that was named at this stage was found.
+std::string found_again(const AllMistakes& all, const std::string& first_at) {
+    std::vector<std::string> stages;
+    for (const WrongStage& stage : all.stages)
+        if (stage.first_at == first_at) stages.push_back(stage.stage);
+    return counted_list(stages);
 }
 
 /// What a repair of all that was found would leave; `several` mistakes were found.
@@ -163,6 +167,11 @@ std::string after_repair(const AllMistakes& all, bool several) {
     return text;
 }
 
+/// Nothing was found but that the stage is wrong.
+bool is_silent(const WrongStage& stage) {
+    return !stage.explained() && stage.diagnosis.pattern == kNoPattern && nearest_words(stage.diagnosis).empty();
+}
+
 /// Every stage that is wrong by itself after the first, and what a repair of all would leave.
 std::string all_mistakes(const AllMistakes& all) {
     std::string text;
@@ -170,10 +179,16 @@ std::string all_mistakes(const AllMistakes& all) {
     const std::string again = found_again(all, first.stage);
     if (!again.empty()) text += "  the same at " + again + "\n";
     std::string behind;
+    std::vector<std::string> silent;  // stages of which nothing is known but that they are wrong
     bool several = all.stages.size() > 1 || !first.pair.empty();
-    for (std::size_t n = 1; n < all.stages.size(); ++n)
-        if (all.stages[n].first_at.empty())
-            behind += named_behind(all.stages[n], found_again(all, all.stages[n].stage));
+    for (std::size_t n = 1; n < all.stages.size(); ++n) {
+        const WrongStage& stage = all.stages[n];
+        if (!stage.first_at.empty()) continue;
+        if (is_silent(stage)) silent.push_back(stage.stage);
+        if (!is_silent(stage) || silent.size() == 1) behind += named_behind(stage, found_again(all, stage.stage));
+    }
+    if (silent.size() > 1)
+        behind += "    nor is anything known of " + counted_list({silent.begin() + 1, silent.end()}) + "\n";
     if (!behind.empty()) text += "  after it, judged by what the candidate itself reports:\n" + behind;
     return text + "  " + after_repair(all, several) + "\n";
 }
