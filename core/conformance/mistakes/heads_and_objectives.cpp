@@ -104,33 +104,48 @@ Formula without_bias(const char* stem, const char* from) {
     return {stem, {from}, [=](const Replay& at) { return word_scores(at, stem, at(from), {}); }};
 }
 
+/// Transformer-XL: each row's loss at the token it read, whose logits are those of the next one.
+Tensor<double> losses_of_tokens_read(const Replay& at) {
+    const Tensor<double>& logits = at("/lm.logits");
+    const ModelInput& input = at.input();
+    if (input.labels.empty() || input.tokens.size() != logits.rows().rows()) throw NotEnough{"one label per row"};
+    Tensor<double> losses(input.tokens.shape());
+    for (Index n = 0; n < losses.size(); ++n)
+        losses[n] = cross_entropy<double>(RowVector<double>(logits.rows().row(n)), input.tokens[n]);
+    return losses;
+}
+
 // An output matrix of its own, untied, is mistake 112.
 Mistake mistake() {
-    return {.number = 52,
-            .name = "the head that predicts words lacks a part, has another eps or order, or counts unlabelled tokens",
-            .symptom = "logits and loss are wrong although what the head reads is right",
-            .betrays = "mlm.logits - mlm.transform E_word^T == bias; as many losses as labels above 0",
-            .evidence = "transformers #15216, #15673, #18659; microsoft/DeBERTa #99, #74",
-            .lesson = "13",
-            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
-            .stems = {"/mlm.transform", "/mlm.logits", "/mlm.loss", "/lm.clusters", "/lm.logits"},
-            .variants = {transform("without its dense layer", {.dense = false}),
-                         transform("without its activation", {.activation = false}),
-                         transform("without its norm", {.norm = false}),
-                         transform("without all three", {.dense = false, .activation = false, .norm = false}),
-                         transform("its norm before its activation", {.norm_first = true}),
-                         transform("eps 1e-12", {.eps = 1e-12}),
-                         transform("eps 1e-6", {.eps = 1e-6}),
-                         transform("eps 1e-5", {.eps = 1e-5}),
-                         transform("eps 1e-3", {.eps = 1e-3}),
-                         {"without its bias",
-                          {without_bias("/mlm.logits", "/mlm.transform"),
-                           without_bias("/mlm.logits_at_positions", "/mlm.transform_at_positions"),
-                           {"/lm.clusters", {}, clusters_without_bias},
-                           {"/lm.logits", {}, language_logits_without_bias}}},
-                         {"a loss for tokens with label 0 too", {{"/mlm.loss", {"/mlm.logits"}, [](const Replay& at) {
-                                                                      return losses(at, at("/mlm.logits"), true);
-                                                                  }}}}}};
+    return {
+        .number = 52,
+        .name =
+            "the head that predicts words lacks a part, has another eps or order, or takes the loss of other tokens",
+        .symptom = "logits and loss are wrong although what the head reads is right",
+        .betrays = "mlm.logits - mlm.transform E_word^T == bias; as many losses as labels above 0",
+        .evidence = "transformers #15216, #15673, #18659; microsoft/DeBERTa #99, #74",
+        .lesson = "13",
+        .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
+        .stems = {"/mlm.transform", "/mlm.logits", "/mlm.loss", "/lm.clusters", "/lm.logits", "/lm.loss"},
+        .variants = {
+            transform("without its dense layer", {.dense = false}),
+            transform("without its activation", {.activation = false}),
+            transform("without its norm", {.norm = false}),
+            transform("without all three", {.dense = false, .activation = false, .norm = false}),
+            transform("its norm before its activation", {.norm_first = true}),
+            transform("eps 1e-12", {.eps = 1e-12}),
+            transform("eps 1e-6", {.eps = 1e-6}),
+            transform("eps 1e-5", {.eps = 1e-5}),
+            transform("eps 1e-3", {.eps = 1e-3}),
+            {"without its bias",
+             {without_bias("/mlm.logits", "/mlm.transform"),
+              without_bias("/mlm.logits_at_positions", "/mlm.transform_at_positions"),
+              {"/lm.clusters", {}, clusters_without_bias},
+              {"/lm.logits", {}, language_logits_without_bias}}},
+            {"a loss for tokens with label 0 too",
+             {{"/mlm.loss", {"/mlm.logits"}, [](const Replay& at) { return losses(at, at("/mlm.logits"), true); }}}},
+            {"the loss of the token that is read, not of the next one",
+             {{"/lm.loss", {"/lm.logits"}, losses_of_tokens_read}}}}};
 }
 
 }  // namespace masked_word_head

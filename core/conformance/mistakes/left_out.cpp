@@ -147,6 +147,16 @@ std::int64_t type_of(const ModelInput& input, Index n) { return input.token_type
 /// What token n takes of the table in place of the row of its own type.
 using RowOf = std::function<RowVector<double>(const Matrix<double>& table, Index n)>;
 
+RowOf own_row(const Replay& at) {
+    return [&input = at.input()](const Matrix<double>& table, Index n) -> RowVector<double> {
+        return table.row(type_of(input, n));
+    };
+}
+
+/// Where the norm of the embeddings stands: it takes in the rows of types, they are added to what it gives, or it is
+/// left out.
+enum class NormOfEmbeddings { behind_types, before_types, nowhere };
+
 /// embeddings.output with other rows of types in its sum.
 Tensor<double> of_deberta(const Replay& at, const RowOf& row) {
     const auto& weights = at.deberta();
@@ -164,17 +174,20 @@ Tensor<double> of_deberta(const Replay& at, const RowOf& row) {
     return output;
 }
 
-Tensor<double> of_roformer(const Replay& at, const RowOf& row, bool with_norm = true) {
+Tensor<double> of_roformer(const Replay& at, const RowOf& row, NormOfEmbeddings norm) {
     const RoformerConfig& config = at.roformer();
     const auto& weights = at.model().weights;
     const Matrix<double> table = type_table(at, config.type_vocab_size, config.embedding_size);
     Matrix<double> rows = at("/embeddings.word").rows();
     if (rows.rows() != at.input().batch() * at.input().length() || rows.cols() != table.cols())
         throw NotEnough{"embeddings.word, a row for each token"};
-    for (Index n = 0; n < rows.rows(); ++n) rows.row(n) += row(table, n);
-    if (with_norm)
+    Matrix<double> of_types(rows.rows(), rows.cols());
+    for (Index n = 0; n < rows.rows(); ++n) of_types.row(n) = row(table, n);
+    if (norm != NormOfEmbeddings::before_types) rows += of_types;
+    if (norm != NormOfEmbeddings::nowhere)
         rows = layer_norm<double>(rows, weights.norm("embeddings.LayerNorm", config.embedding_size),
                                   config.layer_norm_eps);
+    if (norm == NormOfEmbeddings::before_types) rows += of_types;
     if (config.embedding_size != config.hidden_size)
         rows = dense<double>(rows, weights.dense("embeddings_project", config.hidden_size, config.embedding_size));
     return shaped(at("/embeddings.word"), rows);
@@ -183,24 +196,44 @@ Tensor<double> of_roformer(const Replay& at, const RowOf& row, bool with_norm = 
 Formula embeddings_with(const std::function<RowOf(const Replay&)>& row_of) {
     return {"/embeddings.output", {"/embeddings.word"}, [row_of](const Replay& at) {
                 const RowOf row = row_of(at);
-                return at.family() == Family::roformer ? of_roformer(at, row) : of_deberta(at, row);
+                return at.family() == Family::roformer ? of_roformer(at, row, NormOfEmbeddings::behind_types)
+                                                       : of_deberta(at, row);
             }};
+}
+
+/// The norm takes what else is in the sum, and each token's row is added to what it gives.
+Tensor<double> added_behind_the_norm(const Replay& at) {
+    const RowOf own = own_row(at);
+    if (at.family() == Family::roformer) return of_roformer(at, own, NormOfEmbeddings::before_types);
+    const DebertaConfig& config = at.deberta().config();
+    const Matrix<double> table = type_table(at, config.type_vocab_size, config.embedding_size);
+    if (config.embedding_size != config.hidden_size) throw NotEnough{"types as wide as the model"};
+    Matrix<double> of_types(at.input().tokens.size(), config.hidden_size);
+    for (Index n = 0; n < of_types.rows(); ++n) of_types.row(n) = own(table, n);
+    const Matrix<double> others = embedding_sum(at, config.position_biased_input) - of_types;
+    const Matrix<double> normed =
+        layer_norm<double>(others, at.deberta().norm("embeddings.LayerNorm"), config.layer_norm_eps);
+    Tensor<double> output = shaped(at("/embeddings.word"), normed + of_types);
+    hide_tokens(at, output);
+    return output;
 }
 
 Mistake mistake() {
     return {.number = 100,
-            .name = "the rows of the token types are not added, not even that of type 0",
+            .name = "the rows of the token types, even that of type 0, are not added, or behind the norm",
             .symptom = "everything is a little off from the embeddings on",
             .betrays = "before the norm embeddings.output differs by the type's row, the same for all tokens of a type",
             .evidence = "",
             .lesson = "04",
             .families = {Family::deberta, Family::roformer},
             .stems = {"/embeddings.output"},
-            .variants = {{"", {embeddings_with([](const Replay&) -> RowOf {
+            .variants = {{"not added", {embeddings_with([](const Replay&) -> RowOf {
                               return [](const Matrix<double>& table, Index) -> RowVector<double> {
                                   return RowVector<double>::Zero(table.cols());
                               };
-                          })}}}};
+                          })}},
+                         {"added behind the norm of the embeddings",
+                          {{"/embeddings.output", {"/embeddings.word"}, added_behind_the_norm}}}}};
 }
 
 }  // namespace token_types_left_out
@@ -295,12 +328,8 @@ std::vector<Formula> output_as_it_is() {
 
 std::vector<Formula> embeddings_as_they_are() {
     return {{"/embeddings.output", {"/embeddings.word"}, [](const Replay& at) {
-                 if (at.family() == Family::roformer) {
-                     const auto own = [&](const Matrix<double>& table, Index n) -> RowVector<double> {
-                         return table.row(token_types_left_out::type_of(at.input(), n));
-                     };
-                     return token_types_left_out::of_roformer(at, own, false);
-                 }
+                 using namespace token_types_left_out;
+                 if (at.family() == Family::roformer) return of_roformer(at, own_row(at), NormOfEmbeddings::nowhere);
                  Tensor<double> sum =
                      shaped(at("/embeddings.word"), embedding_sum(at, at.deberta().config().position_biased_input));
                  hide_tokens(at, sum);

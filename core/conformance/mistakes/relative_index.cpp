@@ -344,24 +344,38 @@ Mistake mistake() {
 
 namespace lengths_exchanged {  // mistake 15
 
+RelativeRule rule_of_two_lengths(const Replay& at) {
+    const RelativeRule rule = relative_rule(at);
+    if (rule.queries == rule.keys) throw NotEnough{"two lengths"};
+    return rule;
+}
+
+Tensor<double> built_the_other_way(const Replay& at) {
+    const RelativeRule rule = rule_of_two_lengths(at);
+    RelativeRule swapped = rule;
+    std::swap(swapped.queries, swapped.keys);
+    const Tensor<double> built = swapped.matrix([&](Index offset) { return swapped.row(offset); });
+    return Tensor<double>({rule.queries, rule.keys}, built.values());
+}
+
+/// As where keys were cached: query 0 stands Tk - Tq places behind key 0.
+Tensor<double> queries_at_the_end(const Replay& at) {
+    const RelativeRule rule = rule_of_two_lengths(at);
+    return rule.matrix([&](Index offset) { return rule.row(offset + rule.keys - rule.queries); });
+}
+
 Mistake mistake() {
     return {.number = 15,
-            .name = "the index is built for Tk queries and Tq keys and read as Tq x Tk",
+            .name = "the index is built for Tk queries and Tq keys and read as Tq x Tk, or for the last Tq places",
             .symptom = "crashes, or is wrong where there are fewer queries than keys; invisible where Tq = Tk",
             .betrays = "rows of a short query block differ from the first rows of the square case",
             .evidence = "",
             .lesson = "05",
             .families = {Family::deberta},
             .stems = {"/relative.index"},
-            .variants = {{"", {{"/relative.index", {}, [](const Replay& at) {
-                                    const RelativeRule rule = relative_rule(at);
-                                    if (rule.queries == rule.keys) throw NotEnough{"two lengths"};
-                                    RelativeRule swapped = rule;
-                                    std::swap(swapped.queries, swapped.keys);
-                                    const Tensor<double> built =
-                                        swapped.matrix([&](Index offset) { return swapped.row(offset); });
-                                    return Tensor<double>({rule.queries, rule.keys}, built.values());
-                                }}}}}};
+            .variants = {{"built for Tk queries and Tq keys", {{"/relative.index", {}, built_the_other_way}}},
+                         {"queries stand at the end of the keys, at i + Tk - Tq",
+                          {{"/relative.index", {}, queries_at_the_end}}}}};
 }
 
 }  // namespace lengths_exchanged

@@ -170,6 +170,7 @@ std::vector<InjectedMistake> decoder_mistakes() {
         {{52, 5}, {kD, kR}, "eps 1e-3 in the head alone", {"mlm.transform"}, ""},
         {{52, 6}, {kD, kR}, "eps 1e-6 in the head alone", {"mlm.transform"}, "", true},
         {{52, 7}, {kD, kR}, "head with its norm before its activation", {"mlm.transform"}, ""},
+        {{52, 8}, {kT}, "loss of the token that is read", {"lm.loss"}, ""},
     };
 }
 
@@ -350,6 +351,7 @@ std::vector<InjectedMistake> later_mistakes() {
         {{99, 12}, {kD, kR, kX}, "leaky relu for gelu", {"ffn_act", "conv_act"}, ""},
         {{99, 9}, {kD, kR, kT, kX}, "the activation once more behind the second layer", {"ffn"}, ""},
         {{100, 0}, {kD, kR}, "token types left out", {"embeddings.output"}, ""},
+        {{100, 1}, {kD, kR}, "token types added behind the norm", {"embeddings.output"}, ""},
         {{101, 0}, {kD, kR, kT, kX}, "no residual around attention", {"attention"}, ""},
         {{101, 1}, {kD, kR, kT, kX}, "no residual around the feed-forward part", {"output", "output_before_conv"}, ""},
         {{101, 2}, {kD, kR, kT, kX}, "no norms in the layers", {"attention"}, ""},

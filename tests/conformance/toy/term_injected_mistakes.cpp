@@ -86,6 +86,7 @@ std::vector<InjectedTermMistake> rotation_mistakes() {
 std::vector<InjectedTermMistake> other_mistakes() {
     return {
         {{15, 0}, {"L1/terms_h5_q3_k6"}, "index built [Tk,Tq], read [Tq,Tk]", {"c2p"}},
+        {{15, 1}, {"L1/terms_h5_q3_k6"}, "queries at the end of the keys", {"c2p"}},
         {{34, 0}, {"L1/softmax_huge_hidden"}, "maximum over hidden keys too", {"probs"}},
         {{34, 1}, {"L1/softmax_huge_hidden"}, "maximum over hidden keys too, in float16", {"probs"}},
         {{34, 2}, {"L1/softmax_huge_hidden"}, "maximum over hidden keys too, in bfloat16", {"probs"}},

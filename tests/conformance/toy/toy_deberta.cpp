@@ -160,6 +160,10 @@ Array<Scalar> ToyDeberta<Scalar>::embeddings(const ModelInput& input) {
     if (!injected().is(101, 5))
         sum = tools_.norm(sum,
                           injected().is(123, 4) && config_.norm_rel_ebd ? "encoder.LayerNorm" : "embeddings.LayerNorm");
+    const bool types_behind_norm = injected().is(100, 1) && !types.empty() && types.width() == sum.width();
+    for (Index n = 0; n < sum.runs() && types_behind_norm; ++n)
+        for (Index c = 0; c < sum.width(); ++c)
+            sum.run(n)[c] += types(type_row(input, n, types.extent(0), injected()), c);
     if (injected().is(107, 1)) sum = times(std::move(sum), std::sqrt(static_cast<double>(sum.width())));
     for (Index n = 0; n < sum.runs() && injected().is(42, 1) && !token_mask_.empty(); ++n)  // times 1 - mask
         for (Index c = 0; c < sum.width(); ++c) sum.run(n)[c] *= 1 - token_mask_.values[static_cast<std::size_t>(n)];

@@ -78,6 +78,7 @@ private:
     Index row(Index offset) const { return within(bucket(offset) + span_); }
     /// The row that the terms read for (i,j).
     Index read_row(Index i, Index j) const {
+        if (injected_.is(15, 1)) return row(i + keys_ - queries_ - j);
         if (injected_.is(15)) {  // built [Tk,Tq], read [Tq,Tk]
             const Index flat = i * keys_ + j;
             return row(flat / queries_ - flat % queries_);

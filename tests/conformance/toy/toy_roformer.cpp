@@ -66,9 +66,14 @@ Array<Scalar> ToyRoformer<Scalar>::embeddings(const ModelInput& input) {
     for (Index n = 0; n < count; ++n)
         for (Index c = 0; c < x.width(); ++c) x.run(n)[c] = words(input.tokens[n], c);
     add("embeddings.word", x);
-    for (Index n = 0; n < count && !types.empty() && !injected().is(100); ++n)
-        for (Index c = 0; c < x.width(); ++c) x.run(n)[c] += types(type_row(input, n, types.extent(0), injected()), c);
+    const auto add_types = [&] {
+        for (Index n = 0; n < count && !types.empty(); ++n)
+            for (Index c = 0; c < x.width(); ++c)
+                x.run(n)[c] += types(type_row(input, n, types.extent(0), injected()), c);
+    };
+    if (!injected().is(100)) add_types();
     if (!injected().is(101, 5)) x = tools_.norm(x, "embeddings.LayerNorm");
+    if (injected().is(100, 1)) add_types();
     if (tools_.has("embeddings_project.weight")) x = tools_.dense(x, "embeddings_project");
     if (injected().is(37, 6)) x = times(std::move(x), 0.9);
     if (injected().is(107, 1)) x = times(std::move(x), std::sqrt(static_cast<double>(x.width())));

@@ -434,8 +434,8 @@ void ToyTransformerXl<Scalar>::head(const ModelInput& input, const A& x, const s
     if (input.labels.empty()) return;
     A loss({x.extent(0), x.extent(1)});
     for (Index n = 0; n < logits.runs(); ++n)
-        loss.values[static_cast<std::size_t>(n)] =
-            surprise(logits.run(n), logits.width(), static_cast<Index>(input.labels[n]));
+        loss.values[static_cast<std::size_t>(n)] = surprise(
+            logits.run(n), logits.width(), static_cast<Index>((injected().is(52, 8) ? input.tokens : input.labels)[n]));
     if (injected().is(113, 3) && !config_.cutoffs.empty()) {  // [T,B], cluster by cluster
         A sorted = loss;
         Index next = 0;
