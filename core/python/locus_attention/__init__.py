@@ -16,16 +16,17 @@ from . import kit
 from .checking import Diagnosis, Report, check
 from .errors import LocusError, RecordingError, UnreadableError, UnsupportedError, UsageError
 from .explaining import Cell, Explanation, explain
-from .passes import Class, Classified, Filled, Guess, Tokens, classify, fill, tokens, trace
+from .passes import Class, Classified, Filled, Guess, Tokens, classify, fill, stages, tokens, trace
 from .recording import recording
+from .saved import load
 from .science import Ablation, Decomposition, ablate, decompose
-from .tracing import StageInfo, Trace, load
+from .tracing import StageInfo, Trace
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Ablation", "Cell", "Class", "Classified", "Decomposition", "Diagnosis", "Explanation", "Filled", "Guess",
     "LocusError", "RecordingError", "Report", "StageInfo", "Tokens", "Trace", "UnreadableError", "UnsupportedError",
-    "UsageError", "ablate", "check", "classify", "decompose", "explain", "fill", "kit", "load", "recording", "tokens",
-    "trace",
+    "UsageError", "ablate", "check", "classify", "decompose", "explain", "fill", "kit", "load", "recording",
+    "stages", "tokens", "trace",
 ]

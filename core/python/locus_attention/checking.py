@@ -1,18 +1,22 @@
 """Two traces compared stage by stage, and the mistake behind the first that is wrong."""
 
 import json
-import os
+import numbers
 import tempfile
-from typing import Any, Dict, List, Optional, Union
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 from . import _core
+from .arguments import PathLike, in_words_of_python, is_path, path_text, shown
 from .errors import UsageError
-from .files import PathLike
-from .passes import Inputs, input_file_of, trace as trace_of_folder
+from .judging import about_doubtful, as_judged, doubtful_stages, without
+from .passes import Inputs, input_file_of, pass_of
 from .progress import shown_progress
-from .tracing import Trace, inputs_as_json, load
+from .saved import load
+from .tracing import Trace, inputs_as_json
 
-TraceLike = Union[Trace, PathLike]
+# A trace, a file of one, or arrays and tensors by the names of stages.
+TraceLike = Union[Trace, Mapping[str, Any], PathLike]
 
 
 class Diagnosis:
@@ -38,7 +42,7 @@ class Diagnosis:
         self.lesson: str = found.get("lesson") or ""
 
     def __repr__(self) -> str:
-        return f"mistake {self.number}: {self.how or self.name}"
+        return f"mistake {self.number}: {self.name}" + (f" ({self.how})" if self.how and self.how != self.name else "")
 
 
 class Report:
@@ -61,7 +65,7 @@ class Report:
     """
 
     def __init__(self, data: Dict[str, Any], text: str, html: str) -> None:
-        self.data, self.text, self.html = data, text, html
+        self.data, self.text, self.html = data, in_words_of_python(text), html
         self.passed: bool = bool(data["pass"])
         self.first: Optional[str] = (data.get("first") or {}).get("stage")
         self.stages: Dict[str, Dict[str, Any]] = {entry["stage"]: entry for entry in data["stages"]}
@@ -88,7 +92,12 @@ class Report:
     @property
     def mistake(self) -> Optional[int]:
         """Number of the mistake behind the first wrong stage, None if it has no name."""
-        return next((each.number for each in self.diagnoses if each.stage == self.first), None)
+        return None if self.of_first is None else self.of_first.number
+
+    @property
+    def of_first(self) -> Optional[Diagnosis]:
+        """The diagnosis of the first wrong stage, None if it has no name."""
+        return next((each for each in self.diagnoses if each.stage == self.first), None)
 
     def __bool__(self) -> bool:
         return self.passed
@@ -99,68 +108,157 @@ class Report:
     def __repr__(self) -> str:
         if self.passed:
             return f"<Report: passed, {len(self.stages)} stages>"
-        return f"<Report: {self.first} is wrong; {self.diagnoses[0] if self.diagnoses else self.pattern}>"
+        return f"<Report: {self.first} is wrong; {self.of_first or self.pattern or 'no mistake of the catalogue explains it'}>"
 
 
-def _opened(given: TraceLike) -> Trace:
-    return given if isinstance(given, Trace) else load(given)
+def _opened(given: TraceLike, name: str) -> Tuple[Trace, str]:
+    """A trace, and what a report calls it."""
+    if isinstance(given, Trace):
+        if given.unfinished:
+            raise UsageError(f"{name}: the recording has not ended, expected the comparison after its with")
+        return given, f"the {name}"
+    if isinstance(given, Mapping):
+        made = Trace()
+        for stage, array in given.items():
+            made.add(stage, array, "given by the caller")
+        return made, f"the {name}"
+    if not is_path(given):
+        raise UsageError(f"{name} is {shown(given)}, expected a trace, a file of one, or arrays by the names of stages")
+    file = path_text(name, given)
+    return load(file), file
 
 
-def _name_of(given: TraceLike, otherwise: str) -> str:
-    return otherwise if isinstance(given, Trace) else os.fspath(given)
+@contextmanager
+def folder_of(model: Any) -> Iterator[str]:
+    """The folder of a model for the time of the `with`: of a path or name that of the model itself, of a live model or
+    of a recorded trace one with its weights.  Empty for None."""
+    if model is None:
+        yield ""
+    elif is_path(model):
+        yield path_text("model", model)
+    elif isinstance(model, Trace):
+        if model.recorded is not None:
+            with model.recorded.exported() as exported:
+                yield exported.folder
+        elif model.model:
+            yield model.model
+        else:
+            raise UsageError("model is a trace that does not say of which model it is, expected a recorded trace")
+    else:
+        from .recording import choose_encoder
+        from .weights import export_model
+
+        encoder = choose_encoder(model, None)
+        with temporary_folder() as folder:
+            export_model(encoder, folder, is_decoder=False)
+            yield folder
+
+
+def _require_tolerance(name: str, value: Any) -> None:
+    if value is None:
+        return
+    if not isinstance(value, numbers.Real):
+        raise UsageError(f"{name} is {shown(value)}, expected a number")
+    if not float(value) >= 0:  # nan is refused, too
+        raise UsageError(f"{name} is {value}, expected 0 or more")
 
 
 def check(
     reference: TraceLike,
     candidate: TraceLike,
-    model: Optional[PathLike] = None,
+    model: Any = None,
     inputs: Optional[Inputs] = None,
     *,
     rtol: Optional[float] = None,
     atol: Optional[float] = None,
+    progress: Optional[bool] = None,
 ) -> Report:
     """Does a candidate hold the same stages as a reference, and if not, which mistake is it?
 
-    reference, candidate: traces, or safetensors files of them.  The candidate may hold any of the stages.
-    model: the folder of the model; with its weights more stages can be explained.
+    reference, candidate: traces, safetensors files of them, or arrays and tensors by the names of stages.  The candidate
+    may hold any of the stages.
+    model: the folder of the model, the live model itself, or a recorded trace, whose model is taken; with its weights
+    more stages can be explained.
     inputs: what the pass was given: a safetensors file or arrays by name (tokens, mask, ...); where it is not named,
     what the traces themselves say.
     rtol, atol: instead of what rounding explains, stage by stage.
+    progress: True or False for a bar or none; where not given, one in notebooks and on a terminal.
     Ctrl+C ends the search for the mistake.  Raises UsageError where the two have no stage in common.
     """
-    for name, value in (("rtol", rtol), ("atol", atol)):
-        if value is not None and not value >= 0:  # nan is refused, too
-            raise UsageError(f"{name} is {value}, expected 0 or more")
-    expected, found = _opened(reference), _opened(candidate)
+    _require_tolerance("rtol", rtol)
+    _require_tolerance("atol", atol)
+    expected, its_name = _opened(reference, "reference")
+    found, name = _opened(candidate, "candidate")
     recorded = [] if inputs is not None or model is None else [
         text for text in map(inputs_as_json, (expected.inputs, found.inputs)) if text
     ]
-    with input_file_of(inputs) as input_file, shown_progress("check", "hypotheses") as progress:
+    judged = as_judged(found)
+    with folder_of(model) as folder, input_file_of(inputs, folder) as input_file, shown_progress(
+        "check", "hypotheses", progress
+    ) as steps:
         text_json, text, html = _core.check(
-            expected.in_memory(), found.in_memory(), found.stored,
-            _name_of(reference, "the reference"), _name_of(candidate, "the candidate"),
-            "" if model is None else os.fspath(model), input_file, recorded, rtol, atol,
-            progress,
+            expected.in_memory(), judged.in_memory(), judged.stored, its_name, name, folder, input_file, recorded,
+            None if rtol is None else float(rtol), None if atol is None else float(atol), steps,
         )
     return Report(json.loads(text_json), text, html)
 
 
-def check_trace(trace: Trace, model: Optional[PathLike] = None, **options: Any) -> Report:
-    """A trace against Locus on its model: what Trace.check does."""
-    if trace.recorded is not None and model is None:
-        of_live_model: Report = trace.recorded.check(trace, **options)
-        return of_live_model
-    folder = model or trace.model
-    if not folder or trace.ids is None:
-        raise UsageError("this trace does not say which model and tokens it comes from, expected model=")
-    dialect = trace.dialect or "reference"
-    given: Dict[str, Any] = {"tokens": trace.ids}
+def _source_of(trace: Trace, model: Any, inputs: Optional[Inputs]) -> Tuple[Any, Inputs]:
+    """The model and the inputs of a trace that no live model comes with.  Raises UsageError where they are not known."""
+    source = model if model is not None else trace.model or None
+    if source is None:
+        raise UsageError("this trace does not say which model it comes from, expected model=")
+    if inputs is not None:
+        return source, inputs
     if len(trace.inputs) == 1:
-        given = dict(trace.inputs[0])
-    elif trace.inputs:  # as an input file names them
-        given = {f"{name}.{n}": array for n, one in enumerate(trace.inputs) for name, array in one.items()}
-    reference = trace_of_folder(folder, inputs=given, precision="f64", dialect=dialect)
-    return check(reference, trace, model=folder, **options)
+        return source, dict(trace.inputs[0])
+    if trace.inputs:  # as an input file names them
+        return source, {f"{name}.{n}": array for n, one in enumerate(trace.inputs) for name, array in one.items()}
+    if trace.ids is None:
+        raise UsageError("this trace does not say what its pass was given, expected inputs=")
+    return source, {"tokens": trace.ids}
+
+
+def _live(trace: Trace, model: Any, inputs: Optional[Inputs]) -> Any:
+    """The live model of a recorded trace, where that is what is asked for; None otherwise."""
+    if trace.unfinished:
+        raise UsageError("the recording has not ended, expected the check after its with")
+    if trace.recorded is None or model is not None:
+        return None
+    if inputs is not None:
+        raise UsageError("inputs: a recorded trace knows what its pass was given, expected none")
+    return trace.recorded
+
+
+def reference_of(trace: Trace, model: Any = None, inputs: Optional[Inputs] = None) -> Trace:
+    """The pass by Locus, in double, with which check_trace compares a trace: what Trace.reference gives."""
+    live = _live(trace, model, inputs)
+    if live is not None:
+        of_live_model: Trace = live.reference(trace)
+        return of_live_model
+    source, given = _source_of(trace, model, inputs)
+    with folder_of(source) as folder:
+        made = pass_of(folder, inputs=given, precision="f64", dialect=trace.dialect or "reference")
+    made.model = source if isinstance(source, str) else ""
+    return made
+
+
+def check_trace(trace: Trace, model: Any = None, inputs: Optional[Inputs] = None, **options: Any) -> Report:
+    """A trace against Locus on its model: what Trace.check does."""
+    live = _live(trace, model, inputs)
+    if live is not None:
+        of_live_model: Report = live.check(trace, **options)
+        return of_live_model
+    source, given = _source_of(trace, model, inputs)
+    doubted = doubtful_stages(trace)
+    judged = without(trace, doubted)
+    if doubted and not len(judged):
+        raise UsageError(f"{about_doubtful(doubted)[0]}, and nothing remains to be compared")
+    with folder_of(source) as folder:
+        reference = pass_of(folder, inputs=given, precision="f64", dialect=trace.dialect or "reference")
+        report = check(reference, judged, model=folder, inputs=inputs, **options)
+    report.notes += about_doubtful(doubted)
+    return report
 
 
 def temporary_folder() -> "tempfile.TemporaryDirectory[str]":

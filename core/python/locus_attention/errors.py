@@ -1,7 +1,7 @@
 """How Locus refuses: one sentence that names the file, field or value and what was expected."""
 
 import operator
-from typing import Any
+from typing import Any, Iterable, List
 
 
 class LocusError(Exception):
@@ -22,6 +22,13 @@ class UnsupportedError(LocusError, NotImplementedError):
 
 class RecordingError(LocusError, RuntimeError):
     """A pass of a live model did not give all that was asked for."""
+
+
+def whole_numbers(name: str, values: Any) -> List[int]:
+    """The values as ints of at least 0, in their order.  Raises UsageError for what is no sequence of whole numbers."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise UsageError(f"{name} is {values!r}, expected a list of whole numbers")
+    return [whole_number(name, value) for value in values]
 
 
 def whole_number(name: str, value: Any, least: int = 0) -> int:

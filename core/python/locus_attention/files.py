@@ -7,13 +7,12 @@ import stat
 import struct
 import tempfile
 from pathlib import Path
-from typing import Dict, Iterable, List, Mapping, Optional, Tuple, Union
+from typing import Dict, Iterable, List, Mapping, Optional, Tuple
 
 import numpy as np
 
+from .arguments import PathLike, path_text
 from .errors import UnreadableError, UsageError
-
-PathLike = Union[str, "os.PathLike[str]"]
 
 _DTYPES = {
     "float64": "F64", "float32": "F32", "float16": "F16",
@@ -61,7 +60,8 @@ def write_file(path: PathLike, parts: Iterable[bytes]) -> None:
     A link stays, and what it points to is written; a file that is replaced keeps its mode.  Raises UnreadableError that
     names the path, also for what is there and may not be written or is no file.
     """
-    path, target, temporary = Path(path), Path(os.path.realpath(path)), ""
+    path = Path(path_text("path", path, utf8=False))
+    target, temporary = Path(os.path.realpath(path)), ""
     try:
         if target.is_file():
             mode = stat.S_IMODE(target.stat().st_mode)

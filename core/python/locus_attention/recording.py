@@ -7,6 +7,7 @@ double, and a closing test says whether these terms give the context that the mo
 """
 
 import functools
+import os
 import threading
 import warnings
 from contextlib import ExitStack, contextmanager
@@ -14,7 +15,10 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 
 import numpy as np
 
-from .errors import RecordingError, UsageError, whole_number
+from .arguments import Globs, globs_of, shown
+from .errors import RecordingError, UsageError, whole_number, whole_numbers
+from .judging import rounding_of_live
+from .live_model import LiveModel
 from .recording_adapter import Adapter, Encoder
 from .recording_deberta import DebertaAdapter, DebertaV2Adapter
 from .recording_roformer import RoFormerAdapter
@@ -58,10 +62,26 @@ def find_encoders(model: Any) -> List[Encoder]:
     return found
 
 
+def _require_model(model: Any) -> None:
+    """Raises UsageError for what is no live model and holds none as an attribute."""
+    import torch
+
+    if isinstance(model, type):
+        raise UsageError(f"the model is the class {model.__name__}, expected a model made of it")
+    if not isinstance(model, torch.nn.Module) and not any(
+        isinstance(part, torch.nn.Module) for part in getattr(model, "__dict__", {}).values()
+    ):
+        of_folders = "; locus.trace runs the model of a folder" if isinstance(model, (str, bytes, os.PathLike)) else ""
+        raise UsageError(
+            f"the model is {shown(model)}, expected a torch.nn.Module or an object that holds one{of_folders}"
+        )
+
+
 def choose_encoder(model: Any, at: Optional[str]) -> Encoder:
     """The encoder to record: the only one, or the one at a path.  Raises UsageError that lists what there is."""
     import torch
 
+    _require_model(model)
     if isinstance(model, torch.jit.ScriptModule):
         raise UsageError("the model is a script of torch.jit, which calls no hooks; record the model it was made from")
     found = find_encoders(model)
@@ -70,6 +90,8 @@ def choose_encoder(model: Any, at: Optional[str]) -> Encoder:
         raise UsageError(
             f"{type(model).__name__} holds no DebertaModel, DebertaV2Model, RoFormerModel or XLNetModel of transformers"
         )
+    if at is not None and not isinstance(at, str):
+        raise UsageError(f"at is {shown(at)}, expected the path of one of the encoders of this model: {paths}")
     if at is not None:
         chosen = [one for one in found if one.path == at or one.path.startswith(at + ".")]
         if len(chosen) != 1:
@@ -89,7 +111,7 @@ class Recorder:
     ) -> None:
         self.model, self.encoder, self.trace, self.stages, self.tokenizer = model, encoder, trace, stages, tokenizer
         self.batch = None if batch is None else whole_number("batch", batch, 1)
-        self.layers = None if layers is None else sorted({whole_number("layers", layer) for layer in layers})
+        self.layers = None if layers is None else sorted(set(whole_numbers("layers", layers)))
         self.stack = ExitStack()
         self.started = self.done = self.drops = False
         self.passes = 0
@@ -288,6 +310,7 @@ class Recorder:
         if self.passes > 1:
             trace.warnings.append(f"{self.passes} passes ran; the first was recorded")
         trace.inputs = [{name: np.asarray(values) for name, values in given.items()}] if given else []
+        trace.rounding = rounding_of_live(trace)
         trace.recorded = LiveModel(self.encoder, given, self.not_computed)
 
     def pieces(self, ids: List[int]) -> List[str]:
@@ -304,11 +327,6 @@ def _has_dropout(module: Any) -> bool:
     )
 
 
-def _state_of(module: Any) -> Dict[str, Tuple[int, Any]]:
-    """What changes when weights do: how often each was written to, and its type."""
-    return {name: (weight._version, weight.dtype) for name, weight in module.named_parameters()}
-
-
 def _tokenizer_of(model: Any) -> Any:
     """A tokenizer that travels with an outer model, as with sentence-transformers and pipelines."""
     found = getattr(model, "tokenizer", None)
@@ -319,7 +337,7 @@ def _tokenizer_of(model: Any) -> Any:
 def recording(
     model: Any,
     *,
-    stages: str = "",
+    stages: Globs = "",
     layers: Optional[Iterable[int]] = None,
     batch: Optional[int] = None,
     at: Optional[str] = None,
@@ -332,128 +350,25 @@ def recording(
     GLiNER, ...  Call it as always; its results are the same bits, and no hook stays, also after an exception.
     The trace holds NumPy arrays by name: layer.0.q, k, v [B, H, T, d]; c2c, c2p, p2c, scores, probs [B, H, T, T];
     context, attention, ffn, output [B, T, D]; q_r, k_r [H, 2k, d]; mlm.logits [B, T, V]; the terms before any scale.
-    stages: globs as of locus.trace;  layers: numbers of layers;  batch: only the first so many samples.
+    stages: globs as of locus.trace, where locus.stages lists names;  layers: numbers of layers;  batch: only the first
+    so many samples.
     at: path of the encoder, where the model holds several.
-    tokenizer: for pieces instead of numbers in trace.tokens.
+    tokenizer: for pieces instead of numbers in trace.tokens; that of the model where it has one.
     Raises RecordingError where the pass did not give every stage that was asked for, naming what is missing.
     """
     encoder = choose_encoder(model, at)
+    wanted = globs_of(stages)
+    if tokenizer is not None and not hasattr(tokenizer, "convert_ids_to_tokens"):
+        raise UsageError(f"tokenizer is {shown(tokenizer)}, expected a tokenizer of transformers")
     trace = Trace(family=encoder.adapter.family, dialect="hf", made_by=type(encoder.module).__name__)
-    recorder = Recorder(model, encoder, trace, stages, layers, batch, tokenizer or _tokenizer_of(model))
+    recorder = Recorder(
+        model, encoder, trace, wanted, layers, batch, _tokenizer_of(model) if tokenizer is None else tokenizer
+    )
+    trace.unfinished = True
     try:
         recorder.open()
         yield trace
     finally:
         recorder.close()
+        trace.unfinished = False
     recorder.complete()
-
-
-class LiveModel:
-    """The model behind a recorded trace: its weights as a folder, for comparisons with Locus."""
-
-    def __init__(self, encoder: Encoder, given: Dict[str, Any], not_computed: str) -> None:
-        self.encoder, self.given, self.not_computed = encoder, given, not_computed
-        self.weights = _state_of(encoder.module)
-
-    def __setstate__(self, state: Dict[str, Any]) -> None:
-        """A copy has weights of its own, which nobody has written to."""
-        self.__dict__.update(state)
-        self.weights = _state_of(self.encoder.module)
-
-    def check(self, trace: Trace, **options: Any) -> Any:
-        from .checking import check, temporary_folder
-        from .passes import trace as trace_of_folder
-        from .weights import export_model
-
-        if "tokens" not in self.given:
-            raise UsageError("the pass was given inputs_embeds, expected input_ids: Locus begins with token ids")
-        if self.not_computed:
-            raise UsageError(
-                f"the pass was given {self.not_computed}, which Locus does not compute, expected a pass without them; "
-                "locus.check compares this trace with another recording"
-            )
-        for name, state in _state_of(self.encoder.module).items():
-            if self.weights.get(name) != state:
-                raise UsageError(
-                    f"the weights changed after the recording ({name} is the first), expected those that it was made "
-                    "with: check before the next step of the training, or record again"
-                )
-        with temporary_folder() as folder:
-            # The mask that was measured says whom a decoder sees; versions of transformers differ in what they make of it.
-            has_head = export_model(self.encoder, folder, is_decoder=False)
-            of_head = [] if has_head else [name for name in trace if name.split(".")[0] in ("mlm", "lm")]
-            asked = without(trace, of_head)
-            reference = trace_of_folder(
-                folder, inputs=self.given, precision="f64", dialect=trace.dialect, stages=",".join(asked.stages)
-            )
-            doubted = doubtful_stages(trace)
-            judged = in_the_rounding_of_autocast(without(asked, doubted))
-            if trace.family != "roformer":
-                # transformers computes the divisor (DeBERTa), norms (v1) and sinusoids (XLNet) in float32 at best.
-                judged = in_single(judged)
-            report = check(reference, judged, model=folder, inputs=self.given, **options)
-        if doubted:
-            layers = ", ".join(sorted({name.split(".")[1] for name in doubted}, key=int))
-            report.notes.append(
-                f"layers {layers}: the recomputed terms do not give the measured context, so they were left out"
-            )
-        if of_head:
-            report.notes.append(
-                f"{', '.join(of_head)}: the head is not laid out as that of transformers, so they were left out"
-            )
-        return report
-
-
-# What closing may be of a right model: a hundred times what rounding left of right ones, a tenth of what mistakes left.
-CLOSING_LIMITS = {"F64": 1e-5, "F32": 1e-4, "F16": 1e-2, "BF16": 5e-2}
-
-
-def closes(trace: Trace, layer: int) -> bool:
-    """True if the terms of this layer are those that the model used."""
-    names = [name for name in trace if name.startswith(f"layer.{layer}.") and name.endswith(".context")]
-    kind = trace.stored[names[0]] if names else "F32"
-    value = trace.closing.get(layer)
-    return value is None or value <= CLOSING_LIMITS.get(kind, 1e-4)
-
-
-def doubtful_stages(trace: Trace) -> List[str]:
-    """Recomputed stages of layers whose closing test fails: they are not what the model computed."""
-    failing = {layer for layer in trace.closing if not closes(trace, layer)}
-    return [
-        name for name in trace
-        if name.startswith("layer.") and int(name.split(".")[1]) in failing and trace.how[name] == "recomputed"
-    ]
-
-
-def in_single(trace: Trace) -> Trace:
-    """The same trace with float64 rounded to float32, so that it is judged by the rounding of float32."""
-    single = Trace(trace.family, trace.dialect, trace.model, trace.made_by)
-    for name in trace:
-        array, kind = trace[name], trace.stored[name]
-        if array.dtype == np.float64:
-            array, kind = array.astype(np.float32), "F32"
-        single.hold(name, array, trace.how[name], kind, trace.info[name])
-    return single
-
-
-def in_the_rounding_of_autocast(trace: Trace) -> Trace:
-    """The same trace, where everything after the first stage of a narrow type is judged by the rounding of that type.
-
-    Under autocast sums and norms come in float32, but they are made of what was rounded to bfloat16 or float16.
-    """
-    mixed = Trace(trace.family, trace.dialect, trace.model, trace.made_by)
-    narrow = ""
-    for name in trace:
-        kind = trace.stored[name]
-        narrow = narrow or (kind if kind in ("F16", "BF16") else "")
-        mixed.hold(name, trace[name], trace.how[name], narrow if narrow and kind == "F32" else kind, trace.info[name])
-    return mixed
-
-
-def without(trace: Trace, names: Sequence[str]) -> Trace:
-    """The same trace without some stages."""
-    kept = Trace(trace.family, trace.dialect, trace.model, trace.made_by)
-    for name in trace:
-        if name not in names:
-            kept.hold(name, trace[name], trace.how[name], trace.stored[name], trace.info[name])
-    return kept

@@ -1,22 +1,25 @@
 """A trace: the named stages of one forward pass, as NumPy arrays, with what is known of each."""
 
 import json
-import os
 import re
 from functools import cmp_to_key
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from . import _core
+from .arguments import Globs, PathLike, array_of, globs_of, path_text, shown, text_of
 from .errors import UsageError
-from .files import PathLike, safetensors_bytes, write_file
+from .files import safetensors_bytes, write_file
 
 if TYPE_CHECKING:
     from .checking import Report
     from .explaining import Cell
 
 
+FAMILIES = ("deberta", "roformer", "transfo-xl", "xlnet")
+# As what a model may hold the numbers of a stage.
+DTYPES = ("F64", "F32", "F16", "BF16", "I64")
 _OF_LAYER = re.compile(r"(?:segment\.\d+\.)?layer\.(\d+)\.")
 
 
@@ -29,13 +32,13 @@ class StageInfo(NamedTuple):
     meaning: str = ""
 
 
-def keeps(stages: str, name: str) -> bool:
-    """True if a name matches one of the globs, which are separated by commas; no glob keeps everything.
+def keeps(stages: Globs, name: str) -> bool:
+    """True if a name matches one of the globs, which are a list or separated by commas; no glob keeps everything.
 
     The patterns are those of locus.trace and of the programs: *, ? and classes of characters ([02], [0-3], [!0]).
     Raises UsageError where one is empty.
     """
-    return _core.keeps_stage(stages, name)
+    return _core.keeps_stage(globs_of(stages), name)
 
 
 def known_stage(name: str, family: str) -> StageInfo:
@@ -86,15 +89,20 @@ class Trace(Mapping[str, np.ndarray]):
     tokens     [B][T] pieces of the text, or numbers where there is no tokenizer;  ids: the same as an array [B, T]
     closing    of a recorded trace: layer -> max |probs v - context| / max |context| over visible rows
     stored     dtype of the model that each stage comes from ("F32", "F16", "BF16", "F64", "I64")
+    rounding   stage -> dtype by whose rounding it is judged, where that is coarser: float32 under autocast, float64 of a
+               live model of which parts are computed in float32
     inputs     what the pass was given, per segment: arrays by the names of an input file (tokens, mask, ...)
     warnings   one sentence each
     """
 
     def __init__(self, family: str = "", dialect: str = "", model: str = "", made_by: str = "") -> None:
+        if family and family not in FAMILIES:
+            raise UsageError(f"family is {shown(family)}, expected {', '.join(FAMILIES)} or nothing")
         self.family, self.dialect, self.model, self.made_by = family, dialect, model, made_by
         self.how: Dict[str, str] = {}
         self.info: Dict[str, StageInfo] = {}
         self.stored: Dict[str, str] = {}
+        self.rounding: Dict[str, str] = {}
         self.tokens: List[List[str]] = []
         self.ids: Optional[np.ndarray] = None
         self.mask_positions: List[Tuple[int, ...]] = []
@@ -102,19 +110,31 @@ class Trace(Mapping[str, np.ndarray]):
         self.closing: Dict[int, float] = {}
         self.warnings: List[str] = []
         self.passes = 1
+        self.unfinished = False  # while a recording runs: its stages are there when its `with` has ended
         self.report: Optional["Report"] = None  # what check() found last
         self.recorded: Any = None  # the live model behind a recorded trace, for check()
         self._arrays: Dict[str, np.ndarray] = {}
 
     def add(
-        self, name: str, array: np.ndarray, how: str, dtype: Optional[str] = None, info: Optional[StageInfo] = None
+        self, name: str, array: Any, how: str = "", dtype: Optional[str] = None, info: Optional[StageInfo] = None
     ) -> None:
-        """Appends a copy of the numbers as a stage; `dtype` says as what a model held it, where that is not the array's
-        own type.  Raises UsageError for what is no array of numbers."""
-        array = np.array(array)
-        if array.dtype.kind not in "biuf":
-            raise UsageError(f"{name}: an array of {array.dtype}, expected numbers: floats, or integers for an index")
-        self.hold(name, array, how, dtype, info)
+        """Appends a copy of the numbers as a stage.
+
+        array: a NumPy array, nested lists, or a tensor of torch: of any device, also one that requires gradients, and in
+        bfloat16 or float16, which is noted in `stored`.
+        how: where the numbers come from, in your own words.
+        dtype: F64, F32, F16, BF16 or I64: as what a model held them, where that is not the type of the array.
+        Raises UsageError for what is no array of numbers (masked arrays and long double are none here), for another
+        dtype, and for a name that the trace holds already.
+        """
+        if not text_of("name", name):
+            raise UsageError("name is empty, expected that of a stage, as layer.0.c2p")
+        if name in self._arrays:
+            raise UsageError(f"{name} is in this trace already, expected a new name; discard() takes a stage out")
+        if dtype is not None and dtype not in DTYPES:
+            raise UsageError(f"dtype is {shown(dtype)}, expected F64, F32, F16, BF16 or I64")
+        ready, note = array_of(name, array)
+        self.hold(name, ready, text_of("how", how), dtype or note, info)
 
     def hold(
         self, name: str, array: np.ndarray, how: str, dtype: Optional[str] = None, info: Optional[StageInfo] = None
@@ -130,7 +150,7 @@ class Trace(Mapping[str, np.ndarray]):
 
     def discard(self, name: str) -> None:
         """Takes a stage out of the trace."""
-        for held in (self._arrays, self.how, self.info, self.stored):
+        for held in (self._arrays, self.how, self.info, self.stored, self.rounding):
             held.pop(name, None)
 
     @property
@@ -138,8 +158,12 @@ class Trace(Mapping[str, np.ndarray]):
         """Names of all stages, in the order of the model."""
         return in_model_order(list(self._arrays))
 
-    def matching(self, stages: str) -> List[str]:
-        """Names that match globs separated by commas.  Raises UsageError where a glob matches none."""
+    def matching(self, stages: Globs) -> List[str]:
+        """Names that match globs, a list of them or one str with commas between them.
+
+        Raises UsageError where a glob matches none.
+        """
+        stages = globs_of(stages)
         for glob in stages.split(","):
             if not any(_core.keeps_stage(glob, name) for name in self._arrays):
                 raise UsageError(f'stages: "{glob}" matches no stage of this trace')
@@ -149,14 +173,28 @@ class Trace(Mapping[str, np.ndarray]):
         try:
             return self._arrays[name]
         except KeyError:
-            there = ", ".join(self.stages[:8])
-            raise KeyError(f'there is no stage "{name}" in this trace; it holds {there}, ...') from None
+            there = "it holds " + ", ".join(self.stages[:8]) + ", ..." * (len(self) > 8)
+            if self.unfinished:
+                there = "a recording holds its stages when its with has ended"
+            elif not self._arrays:
+                there = "it is empty"
+            raise KeyError(f'there is no stage "{name}" in this trace; {there}') from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.stages)
 
     def __len__(self) -> int:
         return len(self._arrays)
+
+    def __eq__(self, other: object) -> bool:
+        """True if both hold the same stages with the same numbers in the same types; NaN equals NaN."""
+        if not isinstance(other, Trace):
+            return NotImplemented
+        return self is other or set(self._arrays) == set(other._arrays) and all(
+            array.dtype == other._arrays[name].dtype
+            and np.array_equal(array, other._arrays[name], equal_nan=array.dtype.kind == "f")
+            for name, array in self._arrays.items()
+        )
 
     def __contains__(self, name: object) -> bool:
         return name in self._arrays
@@ -202,36 +240,25 @@ class Trace(Mapping[str, np.ndarray]):
             ready.append((name, np.ascontiguousarray(array)))
         return _core.trace_of(ready)
 
-    def to_bytes(self, stages: str = "") -> List[bytes]:
+    def to_bytes(self, stages: Globs = "") -> List[bytes]:
         """The parts of a safetensors file with these stages and, in its metadata, the list of stages."""
-        names = [name for name in self.stages if keeps(stages, name)]
-        listed = [
-            {
-                "name": name, "axes": list(self.info[name].axes), "formula": self.info[name].formula,
-                "source": self.info[name].source, "how": self.how[name],
-            }
-            for name in names
-        ]
-        metadata = {"stages": json.dumps(listed, ensure_ascii=False), "family": self.family, "dialect": self.dialect}
-        if self.tokens:
-            metadata["pieces"] = json.dumps(self.tokens, ensure_ascii=False)
-        if self.ids is not None:
-            metadata["tokens"] = json.dumps(np.asarray(self.ids).tolist())
-        if given := inputs_as_json(self.inputs):
-            metadata["inputs"] = given
-        if self.closing:
-            metadata["closing"] = json.dumps(self.closing)
+        from .saved import metadata_of
+
+        names = self.matching(stages) if stages else self.stages
         tensors = []
         for name in names:
-            dtype = self.stored[name]
-            tensors.append((name, self._arrays[name], dtype if dtype in ("F16", "BF16") else None))
-        return safetensors_bytes(tensors, metadata)
+            array, dtype = self._arrays[name], self.stored[name]
+            narrower = dtype in ("F16", "BF16") or (dtype == "F32" and array.dtype == np.float64)
+            tensors.append((name, array, dtype if narrower else None))
+        return safetensors_bytes(tensors, metadata_of(self, names))
 
-    def save(self, path: PathLike, stages: str = "") -> None:
+    def save(self, path: PathLike, stages: Globs = "") -> None:
         """Writes a safetensors file that `locus check`, the viewer and locus.load read.
 
+        stages: globs of the names that are written; all where there is none.
         A model in bfloat16 or float16 leaves its own type in the file: comparisons follow it.
-        Raises UnreadableError that names the file where it cannot be written; nothing half-written stays.
+        Raises UsageError where a glob matches no stage, UnreadableError that names the file where it cannot be written;
+        nothing half-written stays.
         """
         write_file(path, self.to_bytes(stages))
 
@@ -246,27 +273,62 @@ class Trace(Mapping[str, np.ndarray]):
 
         return Cell(self, sample, layer, head, i, j, stream, segment)
 
-    def check(self, model: Optional[PathLike] = None, **options: Any) -> "Report":
-        """Compares this trace with Locus on the same weights and inputs; options are those of locus.check.
+    def check(
+        self, model: Any = None, *, inputs: Any = None, rtol: Optional[float] = None, atol: Optional[float] = None,
+        progress: Optional[bool] = None,
+    ) -> "Report":
+        """Compares this trace with Locus on the same weights and inputs.
 
-        A recorded trace brings its live model along; for another one, name the folder of its model.
+        model: a folder or a live model, where that is not the one that the trace comes from.  A recorded trace brings
+        its live model along.
+        inputs: what the pass was given, where the trace does not say so: a file or arrays by name, as of locus.trace.
+        rtol, atol, progress: as of locus.check.  Raises UsageError where the model or the inputs are not known.
         """
         from .checking import check_trace
 
-        report = check_trace(self, model, **options)
+        report = check_trace(self, model, inputs, rtol=rtol, atol=atol, progress=progress)
         self.report = report
         return report
 
-    def html(self, path: Optional[PathLike] = None, **options: Any) -> str:
-        """One self-contained page of this trace; returns its text and, with a path, writes it there."""
+    def reference(self, model: Any = None, *, inputs: Any = None) -> "Trace":
+        """What check() compares this trace with: the pass by Locus, in double, on the same weights and inputs.
+
+        model, inputs: as of check().  Of a recorded trace it holds the same stages, of another one all.
+        """
+        from .checking import reference_of
+
+        return reference_of(self, model, inputs)
+
+    def html(
+        self, path: Optional[PathLike] = None, *, layers: Optional[Iterable[int]] = None,
+        samples: Optional[Iterable[int]] = None, compare: Optional["Trace"] = None, report: Optional["Report"] = None,
+        title: str = "", theme: str = "", cell: Any = None, channels: bool = False, limit: int = 5_000_000,
+    ) -> str:
+        """One self-contained page of this trace; returns its text and, with a path, writes it there.
+
+        It shows every layer and head; of XLNet both streams, of a text in segments each with its memory, and the mask
+        decoder of DeBERTa where the trace holds them.
+        layers, samples: numbers; what fits below `limit` bytes where not given.
+        compare: another trace of the same shape, beside this one.
+        report: failing stages stand first (check() leaves its own).  theme: "dark" or "light"; the reader's if empty.
+        cell: trace.cell(...), or (layer, head, i, j): locked at the start.
+        channels: carries the vectors along, so that a cell is shown product by product; the stages q, k, q_r and k_r
+        (q_rot and k_rot, r_k) are needed, and the page grows: at T = 24 and 64 channels fourfold, at T = 128 twofold.
+        Raises UsageError where what was asked for is not in the trace or does not fit.
+        """
         from .page import page_of
 
-        text = page_of(self, **options)
+        if path is not None:
+            path = path_text("path", path, utf8=False)
+        text = page_of(
+            self, layers=layers, samples=samples, compare=compare, report=report, title=title, theme=theme, cell=cell,
+            channels=channels, limit=limit,
+        )
         if path is not None:
             write_file(path, [text.encode()])
         return text
 
-    def frame(self, stages: str) -> Any:
+    def frame(self, stages: Globs) -> Any:
         """Values as a long table, one row per number: pandas or polars where installed, else a dict of arrays."""
         from .science import long_frame
 
@@ -281,30 +343,3 @@ class Trace(Mapping[str, np.ndarray]):
         layers = f", layers {self.layers[0]} to {self.layers[-1]}" if self.layers else ""
         worst = f", closing {np.max(list(self.closing.values())):.1e}" if self.closing else ""
         return f"<Trace of {self.family or 'a model'}: {len(self)} stages{layers}{worst}, by {self.made_by}>"
-
-
-def load(path: Union[str, "os.PathLike[str]"]) -> Trace:
-    """Reads a trace file: of Locus, or any safetensors file of stages.  Raises UnreadableError that names the file."""
-    held, stored, metadata = _core.read_trace(os.fspath(path))
-    trace = Trace(family=metadata.get("family", ""), dialect=metadata.get("dialect", ""), made_by=os.fspath(path))
-    how = {}
-    try:
-        how = {entry["name"]: entry.get("how", "") for entry in json.loads(metadata.get("stages", "[]"))}
-        trace.tokens = json.loads(metadata.get("pieces", "[]"))
-        trace.closing = {int(layer): value for layer, value in json.loads(metadata.get("closing", "{}")).items()}
-        trace.inputs = inputs_from_json(metadata.get("inputs", "[]"))
-        if trace.inputs:
-            places = trace.inputs[0].get("mask_positions", np.zeros((0, 2), np.int64))
-            trace.mask_positions = [tuple(place) for place in places.tolist()]
-        if metadata.get("tokens"):
-            trace.ids = np.array(json.loads(metadata["tokens"]), dtype=np.int64)
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
-        pass  # somebody else's metadata
-    for name in held.names():
-        axes, formula, source = held.describe(name)
-        dtype = stored.get(name)
-        trace.hold(name, held.array(name), how.get(name) or "read from a file", dtype,
-                   StageInfo(tuple(axes), formula, source))
-    if trace.ids is not None and not trace.tokens:
-        trace.tokens = [[str(token) for token in sample] for sample in trace.ids]
-    return trace
