@@ -6,12 +6,14 @@ import json
 import os
 import re
 import zlib
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from .errors import UsageError
+from .arguments import shown as quoted
+from .errors import UsageError, whole_number, whole_numbers
 from .explaining import p2c_reads_ji, row_of_distance_zero
+from .tracing import Trace
 
 _TERMS = (("c2c", "c2p", "p2c"), ("ac", "bd", "ef"))
 # How the page stores numbers, finest first, and how many bytes of the page one number takes, about.
@@ -27,15 +29,17 @@ def _packed(data: bytes) -> str:
 
 
 def encoded(array: np.ndarray, encoding: str) -> Dict[str, Any]:
-    """An array [B,H,Tq,Tk] as the page reads it."""
-    array = np.nan_to_num(np.asarray(array, np.float32), nan=0.0, posinf=3e38, neginf=-3e38)
+    """An array [B,H,Tq,Tk] as the page reads it: NaN and infinity stay what they are, in 8 bits both are NaN."""
+    array = np.asarray(array, np.float32)
+    usable = np.isfinite(array)
+    finite = np.where(usable, array, np.float32(0))
     if encoding == "f16":
-        largest = float(np.abs(array).max(initial=0.0))
+        largest = float(np.abs(finite).max(initial=0.0))
         scale = largest / 60000 if largest > 60000 else 1.0
         halves = (array / scale).astype("<f2").view(np.uint8).reshape(-1, 2)
         return {"e": "f16", "s": scale, "d": _packed(halves.T.tobytes())}
-    largest_of = np.maximum(np.abs(array).max(axis=(2, 3)), 1e-30)
-    steps = np.rint(array / largest_of[..., None, None] * 127).astype(np.int8)
+    largest_of = np.maximum(np.abs(finite).max(axis=(2, 3)), 1e-30)
+    steps = np.where(usable, np.rint(finite / largest_of[..., None, None] * 127), -128).astype(np.int8)
     return {"e": "i8", "s": [float(f"{x:.6g}") for x in (largest_of / 127).ravel()], "d": _packed(steps.tobytes())}
 
 
@@ -115,7 +119,7 @@ class _View:
     def visible(self) -> Optional[np.ndarray]:
         """1 where a pair is visible, [B,Tq,Tk]; None where everything is."""
         probs = self.array(self.layers[0], "probs")[self.samples]
-        shown: np.ndarray = np.asarray((probs > 0).any(axis=1))
+        shown: np.ndarray = np.asarray(((probs > 0) | np.isnan(probs)).any(axis=1))
         # A row of one value for every key is that of a query that sees nothing.
         blind = (np.ptp(probs, axis=-1) == 0).all(axis=1) & (probs.shape[-1] > 1)
         shown[blind] = False
@@ -242,7 +246,7 @@ def _report(report: Any) -> Optional[Dict[str, Any]]:
         return None
     wrong = [entry for entry in report.stages.values() if not entry["pass"]]
     wrong.sort(key=lambda entry: entry["stage"] != report.first)
-    named = f"; {report.diagnoses[0]}" if report.diagnoses else ""
+    named = f"; {report.of_first}" if report.of_first else ""
     head = (
         f"checked: {len(report.stages)} stages inside the tolerance" if report.passed
         else f"first wrong stage: {report.first}{named}"
@@ -253,6 +257,11 @@ def _report(report: Any) -> Optional[Dict[str, Any]]:
 
 def _size(layers: Sequence[Dict[str, Any]]) -> int:
     return sum(len(entry["d"]) for one in layers for part in ("data", "vectors") for entry in one.get(part, {}).values())
+
+
+def size_shown(size: int) -> str:
+    """10 bytes, 2.5 kB, 5 MB"""
+    return f"{size} bytes" if size < 1000 else f"{size / 1e3:.3g} kB" if size < 1e6 else f"{size / 1e6:.3g} MB"
 
 
 def _filled(
@@ -283,14 +292,24 @@ def _filled(
             return encoding, filled
     count = len(views[0].layers)
     raise UsageError(
-        f"{count} layers of this trace do not fit into a page of {limit / 1e6:.3g} MB; choose fewer layers= or samples=, "
-        "or a larger limit=" + (", or leave channels= out" if channels else "")
+        f"{count} layers of this trace do not fit into a page of {size_shown(limit)}; choose fewer layers= or samples=, "
+        "or a larger limit= (in bytes)" + (", or leave channels= out" if channels else "")
+    )
+
+
+def _without_number(filled: Sequence[Dict[str, Any]]) -> int:
+    """How many numbers of the page are NaN or infinite."""
+    return sum(
+        int(np.count_nonzero(~np.isfinite(np.asarray(one["view"].array(layer["l"], stem))[one["view"].samples])))
+        for one in filled for layer in one["layers"] for stem in one["view"].terms or ["probs"]
     )
 
 
 def _note(encoding: str, views: Sequence[_View], filled: Sequence[Dict[str, Any]]) -> str:
     """How the numbers of the page are stored, and what is not in it."""
     note = f"{_WORDS[encoding]}; scores and probabilities are computed from that in this page"
+    if count := _without_number(filled):
+        note += f"; {count} of them are not finite, and magenta in the pictures"
     left_out = views[0].layers[len(filled[0]["layers"]):]
     if left_out:
         note += f"; layers {left_out[0]} to {left_out[-1]} are left out, layers= chooses others"
@@ -331,11 +350,22 @@ def _trace_name(trace: Any) -> str:
     return os.path.basename(name.rstrip("/")) or trace.family or "a trace"
 
 
+def _samples(views: Sequence[_View], samples: Optional[List[int]], limit: int) -> List[int]:
+    """The samples that were asked for; where none were, all that fit, or the first."""
+    count = views[0].shape[0]
+    if samples is None:
+        numbers = sum(view.values * len(view.layers) for view in views)
+        samples = [0] if numbers * count * _ENCODINGS[0][1] > limit else list(range(count))
+    if any(sample >= count for sample in samples) or not samples:
+        raise UsageError(f"samples holds {samples}, expected numbers from 0 to {count - 1}")
+    return samples
+
+
 def page_of(
     trace: Any,
     *,
-    layers: Optional[Sequence[int]] = None,
-    samples: Optional[Sequence[int]] = None,
+    layers: Optional[Iterable[int]] = None,
+    samples: Optional[Iterable[int]] = None,
     compare: Any = None,
     report: Any = None,
     title: str = "",
@@ -344,26 +374,16 @@ def page_of(
     channels: bool = False,
     limit: int = 5_000_000,
 ) -> str:
-    """The text of one HTML page that needs nothing else.
-
-    It shows every layer and head; of XLNet both streams, of a text in segments each with its memory, and the mask
-    decoder of DeBERTa where the trace holds them.
-    layers, samples: numbers; what fits below `limit` bytes where not given.  compare: another trace of the same shape.
-    report: failing stages stand first (trace.check() leaves its own).  theme: "dark" or "light"; the reader's if empty.
-    cell: trace.cell(...), or (layer, head, i, j): locked at the start.
-    channels: carries the vectors along, so that a cell is shown product by product; the stages q, k, q_r and k_r (q_rot
-    and k_rot, r_k) are needed, and the page grows: at T = 24 and 64 channels fourfold, at T = 128 twofold.
-    """
+    """The text of one HTML page that needs nothing else: what Trace.html writes, which says what the options do."""
+    limit = whole_number("limit", limit, 1)
+    if compare is not None and not isinstance(compare, Trace):
+        raise UsageError(f"compare is {quoted(compare)}, expected a trace: locus.load reads one from a file")
+    layers = None if layers is None else whole_numbers("layers", layers)
+    samples = None if samples is None else whole_numbers("samples", samples)
     if theme not in ("", "dark", "light"):
         raise UsageError(f'theme is "{theme}", expected dark, light or nothing')
     first = _views(trace, layers, [0])
-    count = first[0].shape[0]
-    shown = list(range(count)) if samples is None else list(samples)
-    numbers = sum(view.values * len(view.layers) for view in first)
-    if samples is None and numbers * count * _ENCODINGS[0][1] > limit:
-        shown = [0]
-    if any(not 0 <= sample < count for sample in shown) or not shown:
-        raise UsageError(f"samples holds {shown}, expected numbers from 0 to {count - 1}")
+    shown = _samples(first, samples, limit)
     views = _views(trace, layers, shown)
     products = [view.products() for view in views]
     if channels and not products[0]:
