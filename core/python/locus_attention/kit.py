@@ -5,7 +5,7 @@ import os
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from . import _core
-from .files import PathLike
+from .arguments import PathLike, path_text, text_of
 from .progress import shown_progress
 
 
@@ -52,27 +52,36 @@ def _source() -> str:
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "source")
 
 
-def export(folder: PathLike, *, model: Optional[PathLike] = None, dialect: str = "hf") -> Exported:
+def export(
+    folder: PathLike, *, model: Optional[PathLike] = None, dialect: str = "hf", progress: Optional[bool] = None
+) -> Exported:
     """Writes the kit, cases and references of all families, into a new or empty folder.
 
     model: a model folder, or the name of a built-in model: then the cases are those of this checkpoint, its first two
     layers in their real sizes, as `dialect` computes them.  Its weights are not copied.
+    progress: True or False for a bar or none; where not given, one in notebooks and on a terminal.
     It appears as a whole or not at all.  Ctrl+C ends it.  Raises UsageError where the folder holds something.
     """
-    with shown_progress("kit", "cases") as progress:
-        chosen = "" if model is None else os.fspath(model)
-        cases, files, size = _core.export_kit(os.fspath(folder), _source(), chosen, dialect, progress)
-    return Exported(os.fspath(folder), cases, files, size)
+    target, chosen = path_text("folder", folder), "" if model is None else path_text("model", model)
+    with shown_progress("kit", "cases", progress) as steps:
+        cases, files, size = _core.export_kit(target, _source(), chosen, text_of("dialect", dialect), steps)
+    return Exported(target, cases, files, size)
 
 
-def check(kit: PathLike, dumps: PathLike, *, family: str = "", dialect: str = "") -> KitReport:
+def check(
+    kit: PathLike, dumps: PathLike, *, family: str = "", dialect: str = "", progress: Optional[bool] = None
+) -> KitReport:
     """Judges the dumps of a port, case by case: what fails first, and which mistake it is.
 
     kit: what export wrote.  dumps: a folder with <case>.safetensors, <case>/dump.safetensors or <case>/<stage>.npy.
     family: deberta, roformer, transfo-xl or xlnet alone.  dialect: what the port follows: hf, official, ...
+    progress: as of export.
     """
-    with shown_progress("check", "cases") as progress:
-        text_json, text, html = _core.check_kit(os.fspath(kit), os.fspath(dumps), family, dialect, progress)
+    made, judged = path_text("kit", kit), path_text("dumps", dumps)
+    with shown_progress("check", "cases", progress) as steps:
+        text_json, text, html = _core.check_kit(
+            made, judged, text_of("family", family), text_of("dialect", dialect), steps
+        )
     return KitReport(json.loads(text_json), text, html)
 
 
@@ -92,4 +101,4 @@ def from_model(model: Any, folder: PathLike, *, at: Optional[str] = None) -> Exp
     """
     from .kit_of_model import write_kit
 
-    return Exported(*write_kit(model, os.fspath(folder), at))
+    return Exported(*write_kit(model, path_text("folder", folder), at))

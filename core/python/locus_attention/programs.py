@@ -1,5 +1,6 @@
 """The console scripts: the programs of Locus, from inside the extension; `python -m locus_attention` lists them."""
 
+import os
 import signal
 import sys
 from typing import Dict, List, NoReturn, Optional
@@ -22,7 +23,14 @@ def run(verb: str, arguments: Optional[List[str]] = None) -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.stdout.flush()
-    return int(_core.run_program(verb, sys.argv[1:] if arguments is None else arguments))
+    given = []
+    for number, argument in enumerate(sys.argv[1:] if arguments is None else arguments, 1):
+        try:
+            given.append(os.fsencode(argument).decode())
+        except UnicodeError:
+            print(f"locus {verb}: argument {number} is {ascii(argument)}, expected text in UTF-8", file=sys.stderr)
+            return 2
+    return int(_core.run_program(verb, given))
 
 
 def check() -> NoReturn:
@@ -96,6 +104,6 @@ def main(arguments: Optional[List[str]] = None) -> int:
         print(f'locus_attention: there is no program "{arguments[0]}", expected {", ".join(PROGRAMS)}', file=sys.stderr)
         return 2
     for verb, meaning in PROGRAMS.items():
-        print(f"locus-{verb:8}{meaning}")
+        print(f"locus-{verb:10}{meaning}")
     print("each takes --help; python -m locus_attention trace, or locus-trace, is the same program")
     return 0
