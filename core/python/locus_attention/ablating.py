@@ -2,7 +2,7 @@
 
 from typing import Any, Iterable, List, Optional
 
-from .errors import UsageError, whole_number
+from .errors import UsageError, whole_numbers
 from .recording import Recorder
 from .recording_adapter import Encoder
 from .recording_common import Attended, distance_of, worst_of
@@ -18,7 +18,7 @@ def chosen_numbers(what: str, numbers: Optional[Iterable[int]], count: int) -> L
     """The numbers that were asked for, all where none were.  Raises UsageError where one is not there."""
     if numbers is None:
         return list(range(count))
-    chosen = sorted({whole_number(what, number) for number in numbers})
+    chosen = sorted(set(whole_numbers(what, numbers)))
     for number in chosen:
         if not 0 <= number < count:
             raise UsageError(f"{what} holds {number}, expected numbers from 0 to {count - 1}")

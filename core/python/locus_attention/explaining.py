@@ -5,6 +5,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 import numpy as np
 
 from . import _core
+from .arguments import shown
 from .errors import UsageError
 
 
@@ -315,6 +316,11 @@ def explain(cell: Cell) -> Explanation:
     relative.index, or, in a trace without it, is the row that gives the terms of every head.
     Raises UsageError naming the stage that is missing.
     """
+    if not isinstance(cell, Cell):
+        raise UsageError(f"cell is {shown(cell)}, expected that of a trace: trace.cell(layer, head, i, j)")
+    for what, value in zip(("sample", "layer", "head", "i", "j"), cell[1:6]):
+        if not hasattr(value, "__index__"):
+            raise UsageError(f"{what} of the cell is {shown(value)}, expected a whole number")
     trace = cell.trace
     for stem in ("scores", "probs"):
         if cell.name(stem) not in trace:

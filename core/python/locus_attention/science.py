@@ -6,6 +6,7 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Se
 
 import numpy as np
 
+from .arguments import Globs, shown
 from .errors import UsageError
 
 _LAYER = re.compile(r"(?:^|\.)layer\.(\d+)\.")
@@ -13,7 +14,7 @@ _AXES = {"B": "sample", "H": "head", "Tq": "query", "Tk": "key", "T": "token", "
          "H*d": "channel", "E": "channel", "F": "channel", "2k": "row", "R": "row", "V": "word", "P": "target"}
 
 
-def long_frame(trace: Any, stages: str) -> Any:
+def long_frame(trace: Any, stages: Globs) -> Any:
     """One row per number of the stages that match: stage, layer, an index per axis, token, query_token, key_token, value.
 
     A pandas DataFrame where pandas is installed, else a polars one, else a dict of arrays.
@@ -218,12 +219,15 @@ def ablate(
     divisor stays what it was, and so do values, also those that RoFormer rotates.  Where heads talk to each other
     (DeBERTa 1), what is left out of one reaches all.  A recording inside or around it sees the context that the model
     goes on with; its terms and probabilities, and attentions that the model returns, are those of all terms.
-    For passes without gradients: none flows through a context that was replaced.
+    No gradient flows through a context that was replaced, while gradients still flow past it, along the sum around each
+    attention: after backward() they are not those of the model without the term.  Use it under torch.no_grad().
     Nothing stays behind, also after an exception.  Raises UsageError for a term that the model or its pass does not have.
     """
     from .ablating import AblationHooks
     from .recording import choose_encoder
 
+    if not isinstance(drop, str) and not isinstance(drop, Iterable):
+        raise UsageError(f"drop is {shown(drop)}, expected the name of a term or a list of names")
     done = Ablation((drop,) if isinstance(drop, str) else tuple(drop))
     hooks = AblationHooks(model, choose_encoder(model, at), done, heads, layers)
     with ExitStack() as stack:
