@@ -419,3 +419,42 @@ def test_words_of_a_text_cannot_leave_the_data(sentence):
     trace = locus.trace("tiny-v3", text="a new", stages="layer.0.*,relative.index")
     trace.tokens = [["</script><script>alert(1)</script>"] * 4]
     assert "</script><script>alert" not in trace.html()
+
+
+def test_what_is_no_number_stays_none(random_trace):
+    """NaN and infinity are read back from the page as such, and its note says how many there are."""
+    import base64
+    import zlib
+
+    from locus_attention.page import encoded
+
+    array = np.array([[[[1.0, np.nan, -2.0], [np.inf, 0.5, -np.inf]]]])
+    halves = np.frombuffer(zlib.decompress(base64.b64decode(encoded(array, "f16")["d"])), np.uint8).reshape(2, -1)
+    assert np.array_equal(np.ascontiguousarray(halves.T).view("<f2").ravel(), array.ravel(), equal_nan=True)
+    coarse = encoded(array, "i8")
+    steps = np.frombuffer(zlib.decompress(base64.b64decode(coarse["d"])), np.int8)
+    assert steps.tolist() == [64, -128, -127, -128, 32, -128] and coarse["s"] == [pytest.approx(2 / 127, rel=1e-5)]
+    made, right = locus.Trace("deberta", "hf", "a model", "half precision"), random_trace(1, 2, 6)
+    for name in right:
+        hole = np.array(right[name])
+        hole[0, 0, 1] = np.nan
+        made.add(name, hole)
+    assert "; 18 of them are not finite" in made.html() and "not finite" not in right.html()
+    # A row of NaN is no row that the mask hides.
+    (view,) = json.loads(re.search(r'"views":(\[.*\]),"encoding"', made.html(), re.S)[1])
+    assert view["visible"] is None
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node on the PATH")
+@pytest.mark.parametrize("encoding", ["f16", "i8"])
+def test_the_page_reads_what_is_no_number(sentence, encoding):
+    from locus_attention.page import encoded
+
+    array = np.array([[[[1.0, np.nan, -2.0], [np.inf, 0.5, -np.inf]]]])
+    page = sentence.html()
+    reader = page[page.index("async function inflate") : page.index("const cache=new Map")]
+    tell = f"numbers({json.dumps(encoded(array, encoding))}).then(n => console.log(JSON.stringify([...n].map(String))))"
+    done = subprocess.run(["node", "-e", reader + tell], capture_output=True, text=True, check=True)
+    found = np.array(json.loads(done.stdout), float)
+    wanted = array.ravel() if encoding == "f16" else np.where(np.isfinite(array.ravel()), array.ravel(), np.nan)
+    assert np.allclose(found, wanted, atol=0.01, equal_nan=True)
