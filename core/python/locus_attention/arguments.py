@@ -177,11 +177,11 @@ _OF_TRANSFORMERS = {"input_ids": "tokens", "attention_mask": "mask", "token_type
 _MARKS = ("mask", "input_mask", "perm_mask", "target_mapping")
 
 
-def input_arrays(inputs: Mapping[Any, Any], family: str) -> Dict[str, np.ndarray]:
+def input_arrays(inputs: Mapping[Any, Any]) -> Dict[str, np.ndarray]:
     """Inputs of a pass by the names of an input file: int64 where they are whole numbers.
 
-    input_ids, attention_mask and token_type_ids are read as tokens, mask and token_types; of XLNet an attention_mask
-    becomes input_mask, which is 1 where that is 0.  Raises UsageError for names and values that are none.
+    input_ids, attention_mask and token_type_ids are read as tokens, mask and token_types.  Raises UsageError for names
+    and values that are none.
     """
     arrays: Dict[str, np.ndarray] = {}
     for given, value in inputs.items():
@@ -195,8 +195,6 @@ def input_arrays(inputs: Mapping[Any, Any], family: str) -> Dict[str, np.ndarray
             array = array.astype(np.int64)
         if array.dtype.kind == "b":
             array = array.astype(np.int64)
-        if given == "attention_mask" and family == "xlnet":
-            name, array = "input_mask", 1 - array
         arrays[name] = array
     if not any(name == "tokens" or name.startswith("tokens.") for name in arrays):
         there = ", ".join(map(str, inputs)) or "nothing"

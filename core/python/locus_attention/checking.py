@@ -2,6 +2,7 @@
 
 import json
 import numbers
+import sys
 import tempfile
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
@@ -144,6 +145,8 @@ def folder_of(model: Any) -> Iterator[str]:
             yield model.model
         else:
             raise UsageError("model is a trace that does not say of which model it is, expected a recorded trace")
+    elif "torch" not in sys.modules:  # so it is no live model
+        raise UsageError(f"model is {shown(model)}, expected a path, a live model or a recorded trace")
     else:
         from .recording import choose_encoder
         from .weights import export_model
@@ -193,7 +196,7 @@ def check(
         text for text in map(inputs_as_json, (expected.inputs, found.inputs)) if text
     ]
     judged = as_judged(found)
-    with folder_of(model) as folder, input_file_of(inputs, folder) as input_file, shown_progress(
+    with folder_of(model) as folder, input_file_of(inputs) as input_file, shown_progress(
         "check", "hypotheses", progress
     ) as steps:
         text_json, text, html = _core.check(

@@ -29,17 +29,13 @@ def _said_of(error: LocusError, file: str) -> LocusError:
 
 
 @contextmanager
-def input_file_of(inputs: Optional[Inputs], model: str = "") -> Iterator[str]:
-    """The name of a file with these inputs: the one that was given, or one that lives as long as the context.
-
-    model: a folder, which says what the attention_mask of transformers is called.
-    """
+def input_file_of(inputs: Optional[Inputs]) -> Iterator[str]:
+    """The name of a file with these inputs: the one that was given, or one that lives as long as the context."""
     if inputs is None:
         yield ""
     elif isinstance(inputs, Mapping):
-        family = str(_core.family_of(model)) if model and "attention_mask" in inputs else ""
         # The inputs of a trace say where its masks are, which is found again in the tokens.
-        arrays = input_arrays({name: inputs[name] for name in inputs if name != "mask_positions"}, family)
+        arrays = input_arrays({name: inputs[name] for name in inputs if name != "mask_positions"})
         with tempfile.TemporaryDirectory(prefix="locus-") as folder:
             path = os.path.join(folder, "inputs.safetensors")
             save_tensors(path, arrays)
@@ -115,7 +111,7 @@ def pass_of(
         inputs = _segments(token_ids(tokens), segment)
     elif inputs is not None and segment > 0:
         raise UsageError("segment goes with text or tokens, expected none beside inputs: they name their segments")
-    with input_file_of(inputs, folder) as input_file, shown_progress("trace", "layers", progress) as steps:
+    with input_file_of(inputs) as input_file, shown_progress("trace", "layers", progress) as steps:
         try:
             done = _core.run(
                 folder, texts, input_file, segment, wanted, text_of("precision", precision), text_of("dialect", dialect),
