@@ -184,7 +184,8 @@ def check(
     more stages can be explained.
     inputs: what the pass was given: a safetensors file or arrays by name (tokens, mask, ...); where it is not named,
     what the traces themselves say.
-    rtol, atol: instead of what rounding explains, stage by stage.
+    rtol, atol: instead of what rounding explains, stage by stage.  That is the rounding of the candidate's own types, or
+    of coarser ones where its `rounding` says so.
     progress: True or False for a bar or none; where not given, one in notebooks and on a terminal.
     Ctrl+C ends the search for the mistake.  Raises UsageError where the two have no stage in common.
     """
