@@ -147,6 +147,11 @@ const Json* JsonFields::find(const std::string& name) const {
     return found == json_->end() || found->is_null() ? nullptr : &*found;
 }
 
+bool JsonFields::is_null(const std::string& name) const {
+    const auto found = json_->find(name);
+    return found != json_->end() && found->is_null();
+}
+
 void JsonFields::throw_unreadable(const std::string& name, const std::string& expected, Fault fault) const {
     const Json* value = find(name);
     throw Error(fault,

@@ -45,6 +45,8 @@ public:
     /// nullptr where it is absent.
     const nlohmann::json* find(const std::string& name) const;
     bool has(const std::string& name) const { return find(name) != nullptr; }
+    /// True where the field is there and null, which everything else here takes for absent.
+    bool is_null(const std::string& name) const;
 
     // Each throws Error(unreadable) that names the field if it is of another type, and, where there is no `fallback`,
     // if it is absent.

@@ -61,11 +61,12 @@ private:
 };
 
 /// What the user names must belong to the reference: else nothing would be explained, and nobody would know why.
-void check_fits(const Options& options, const TracePair& pair) {
+void check_fits(const Options& options, TracePair& pair) {
     if (const std::string other = other_family(pair.reference, *pair.model); !other.empty())
         throw Error(Fault::unreadable, options.model + ": " + other + "; expected the model of the reference");
     if (options.input.empty()) return;
-    if (const std::string reason = contradiction(pair.reference, pair.model, pair.segments); !reason.empty())
+    if (const std::string reason = contradiction(pair.reference, pair.model, pair.segments, pair.dialect);
+        !reason.empty())
         throw Error(Fault::unreadable, options.input + ": " + reason + "; expected what the reference was given");
 }
 
@@ -84,11 +85,13 @@ Report judge(const Options& options, const std::optional<Tolerance>& fixed, cons
     pair.candidate_name = options.candidate_file;
     pair.fixed = fixed;
     pair.accuracy = accuracy_beside(options.reference_file);
+    pair.dialect = dialect_said(options.reference_file);
     FoundInputs found;
     if (!options.model.empty()) {
         pair.model = ModelFolder::open(resolve_model(options.model).string());
         if (options.input.empty())
-            found = find_inputs(options.reference_file, options.candidate_file, pair.reference, pair.model);
+            found =
+                find_inputs(options.reference_file, options.candidate_file, pair.reference, pair.model, pair.dialect);
         pair.segments = options.input.empty() ? found.segments : segments_of(options.input, *pair.model);
         check_fits(options, pair);
     }

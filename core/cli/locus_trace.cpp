@@ -87,6 +87,7 @@ std::string as_table(const Trace& trace) {
 }
 
 struct Result {
+    Family family;
     Trace trace;
     std::string tokens, inputs;  // for the metadata: the ids, and everything that the pass was given
 };
@@ -154,8 +155,9 @@ Result backward(const Options& options) {
     const auto& labels = input.labels.values();
     LOCUS_CHECK(std::any_of(labels.begin(), labels.end(), [](std::int64_t label) { return label != 0; }),
                 "--gradients need a word to be predicted: a [MASK] with its --answer, or --labels other than 0");
-    return {gradient_trace<Scalar>(parse_deberta_config(checkpoint.config_json, checkpoint.config_file.string()),
-                                   checkpoint.weights, input, parse_dialect(options.dialect) != Dialect::hf,
+    return {family,
+            gradient_trace<Scalar>(parse_deberta_config(checkpoint.config_json, checkpoint.config_file.string()),
+                                   checkpoint.weights, input, DebertaOptions::of(parse_dialect(options.dialect)),
                                    options.stages.empty() ? StageFilter() : StageFilter(options.stages)),
             tokens_as_json(prepared.segments), inputs_as_json(prepared.segments)};
 }
@@ -178,7 +180,8 @@ Result forward(const cli::Command& program, const Options& options) {
     try {
         Trace trace = model->forward(prepared.segments, parse_dialect(options.dialect), wanted);
         for (const std::string& warning : model->warnings()) cli::say(program, "warning: " + warning);
-        return {std::move(trace), tokens_as_json(prepared.segments), inputs_as_json(prepared.segments)};
+        return {model->family(), std::move(trace), tokens_as_json(prepared.segments),
+                inputs_as_json(prepared.segments)};
     } catch (const Error& error) {
         // The same wrong value is the user's on the command line and the file's in a file.
         const std::string sentence = error.what();
@@ -221,6 +224,7 @@ std::vector<std::string> what_is_read(const Options& options) {
 
 void write_out(const std::string& file, const Options& options, const Result& result) {
     std::map<std::string, std::string> metadata = {{"model", options.request.model},
+                                                   {"family", to_string(result.family)},
                                                    {"dialect", options.dialect},
                                                    {"precision", options.precision},
                                                    {"tokens", result.tokens}};
@@ -260,7 +264,7 @@ int trace_lines(const cli::Command& program, const Options& options) {
     const StageFilter wanted = options.stages.empty() ? StageFilter() : StageFilter(options.stages);
     const auto show = [&](std::size_t n, Trace& trace) {
         const std::vector<ModelInput> input = {texts.inputs[n]};
-        const Result result{std::move(trace), tokens_as_json(input), inputs_as_json(input)};
+        const Result result{family, std::move(trace), tokens_as_json(input), inputs_as_json(input)};
         if (!options.out.empty()) {
             if (n == 0) create_folder(options.out);
             write_out(options.out + "/" + file_of_line(texts.lines[n].number), options, result);

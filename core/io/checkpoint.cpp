@@ -87,6 +87,22 @@ private:
     std::map<std::string, const TensorEntry*> by_name_;
 };
 
+/// All entries, and those that were left out because another one shares their numbers: a tied word table.
+/// safetensors.torch.save_model writes "name left out": "name kept" into the metadata.
+std::vector<TensorEntry> with_shared(TensorFile file) {
+    std::map<std::string, std::size_t> places;
+    for (std::size_t n = 0; n < file.entries.size(); ++n) places.emplace(plain_name(file.entries[n].name), n);
+    for (const auto& [left_out, kept] : file.metadata) {
+        const auto found = places.find(plain_name(kept));
+        if (found == places.end() || places.contains(plain_name(left_out))) continue;
+        TensorEntry entry = file.entries[found->second];
+        entry.name = left_out;
+        places.emplace(plain_name(left_out), file.entries.size());
+        file.entries.push_back(std::move(entry));
+    }
+    return std::move(file.entries);
+}
+
 bool is_folder(const fs::path& folder) {
     std::error_code error;
     return fs::is_directory(folder, error);
@@ -116,27 +132,30 @@ ShardIndex read_index(const fs::path& index_file) {
 }
 
 template <class Open>
-std::vector<TensorEntry> open_shards(const fs::path& folder, const fs::path& index_file, Open open) {
-    std::vector<TensorEntry> entries;
+TensorFile open_shards(const fs::path& folder, const fs::path& index_file, Open open) {
+    TensorFile all;
     ShardIndex index = read_index(index_file);
     for (const std::string& name : index.shards) {
         TensorFile shard = open(folder / name);
         for (const TensorEntry& entry : shard.entries) index.tensors.erase(entry.name);
-        std::move(shard.entries.begin(), shard.entries.end(), std::back_inserter(entries));
+        std::move(shard.entries.begin(), shard.entries.end(), std::back_inserter(all.entries));
+        std::move(shard.metadata.begin(), shard.metadata.end(), std::back_inserter(all.metadata));
     }
     if (!index.tensors.empty())
         throw_unreadable(index_file, "names the tensor " + *index.tensors.begin() + ", which none of its files holds");
-    return entries;
+    return all;
 }
 
 std::shared_ptr<const WeightSource> open_weights(const fs::path& folder) {
     const fs::path single = folder / "model.safetensors", index = folder / "model.safetensors.index.json",
                    pickle = folder / "pytorch_model.bin", pickle_index = folder / "pytorch_model.bin.index.json";
-    if (is_present(single)) return std::make_shared<FileWeights>(single, open_safetensors(single).entries);
-    if (is_present(index)) return std::make_shared<FileWeights>(index, open_shards(folder, index, open_safetensors));
-    if (is_present(pickle)) return std::make_shared<FileWeights>(pickle, open_torch_pickle(pickle).entries);
-    if (is_present(pickle_index))
-        return std::make_shared<FileWeights>(pickle_index, open_shards(folder, pickle_index, open_torch_pickle));
+    const auto read = [](const fs::path& location, TensorFile file) {
+        return std::make_shared<FileWeights>(location, with_shared(std::move(file)));
+    };
+    if (is_present(single)) return read(single, open_safetensors(single));
+    if (is_present(index)) return read(index, open_shards(folder, index, open_safetensors));
+    if (is_present(pickle)) return read(pickle, open_torch_pickle(pickle));
+    if (is_present(pickle_index)) return read(pickle_index, open_shards(folder, pickle_index, open_torch_pickle));
     throw_unreadable(folder,
                      "no weights, expected model.safetensors, model.safetensors.index.json, pytorch_model.bin or "
                      "pytorch_model.bin.index.json");

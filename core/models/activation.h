@@ -14,7 +14,8 @@ enum class Activation {
 /// What config.json may say, for messages.
 inline constexpr const char* kActivationNames = "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu or tanh";
 
-/// gelu, gelu_python; gelu_new, gelu_fast, gelu_pytorch_tanh; relu; tanh.  Returns false for any other name.
+/// gelu, gelu_python; gelu_new, gelu_fast, gelu_pytorch_tanh, gelu_python_tanh, gelu_accurate; relu; tanh.  Returns
+/// false for any other name.
 bool parse_activation(const std::string& name, Activation& activation);
 /// A name that parse_activation reads.
 const char* to_string(Activation activation);

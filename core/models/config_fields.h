@@ -16,6 +16,12 @@ public:
     /// Throws Error(unreadable) if it is not one JSON object.
     ConfigFields(const std::string& text, const std::string& location) : JsonFields(parse(text, location)) {}
 
+    /// The first of these names that is there, else the first: what one model calls d_model others call hidden_size,
+    /// and transformers reads both.
+    std::string either(const std::string& name, const std::string& other) const {
+        return !has(name) && has(other) ? other : name;
+    }
+
     /// Throws Error(unsupported) for a name that Locus does not know.
     Activation activation(const std::string& name, const std::string& fallback) const {
         Activation activation;

@@ -17,6 +17,10 @@ void read_sizes(const ConfigFields& fields, DebertaConfig& config) {
     config.intermediate_size = fields.number("intermediate_size", 1, 0);
     config.max_position_embeddings = fields.number("max_position_embeddings", 1, 512);
     config.type_vocab_size = fields.number("type_vocab_size", 0, 0);
+    // As nn.Embedding takes its padding_idx: null is none, and a negative number counts from the end of the table.
+    const Index padding = fields.number("pad_token_id", -ConfigFields::kLargestNumber, 0);
+    config.pad_token_id = padding < 0 ? padding + config.vocab_size : padding;
+    if (fields.is_null("pad_token_id")) config.pad_token_id.reset();
     config.layer_norm_eps = fields.positive("layer_norm_eps", 1e-7);
     if (!fields.has("attention_head_size") && config.hidden_size % config.num_attention_heads != 0)
         fields.throw_unreadable("hidden_size",
@@ -89,7 +93,7 @@ DebertaConfig parse_deberta_config(const std::string& text, const std::string& l
     config.pooler_hidden_act = fields.text("pooler_hidden_act", "gelu");
     config.conv_kernel_size = config.version == 2 ? std::max<Index>(0, fields.number("conv_kernel_size", 0, 0)) : 0;
     config.conv_groups = fields.number("conv_groups", 1, 1);
-    config.conv_act = fields.activation("conv_act", "tanh");
+    if (config.conv_kernel_size > 0) config.conv_act = fields.activation("conv_act", "tanh");
     if (config.conv_kernel_size > 0 && config.conv_kernel_size % 2 == 0)
         fields.throw_unreadable("conv_kernel_size", "an odd number", Fault::unsupported);
     if (config.conv_kernel_size > 0 && config.hidden_size % config.conv_groups != 0)

@@ -1,5 +1,6 @@
 #pragma once
 // The switches of a DeBERTa checkpoint, read from config.json in all spellings that are in use.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct DebertaConfig {
     Terms terms;                                // from pos_att_type; none without relative_attention
     Terms named_terms = {false, false, false};  // from pos_att_type, whatever relative_attention says
     Index listed_terms = 0;                     // how many names pos_att_type held, duplicates and unknown ones too
+    std::optional<Index> pad_token_id = 0;      // its lookups give the word table no gradient; none: all do
     bool lists_terms = true;                    // false: there is no pos_att_type
     Index conv_kernel_size = 0;                 // 0: no convolution
     Index conv_groups = 1;

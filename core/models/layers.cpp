@@ -92,7 +92,8 @@ NormGradients<Scalar> layer_norm_backward(const ConstView<Scalar>& x, const Norm
 bool parse_activation(const std::string& name, Activation& activation) {
     if (name == "gelu" || name == "gelu_python")
         activation = Activation::gelu;
-    else if (name == "gelu_new" || name == "gelu_fast" || name == "gelu_pytorch_tanh")
+    else if (name == "gelu_new" || name == "gelu_fast" || name == "gelu_pytorch_tanh" || name == "gelu_python_tanh" ||
+             name == "gelu_accurate")
         activation = Activation::gelu_tanh;
     else if (name == "relu")
         activation = Activation::relu;

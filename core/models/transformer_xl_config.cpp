@@ -29,9 +29,9 @@ void read_clusters(const ConfigFields& fields, TransformerXlConfig& config) {
         fields.throw_unreadable("div_val", "one that leaves the vectors of cluster " + std::to_string(last) +
                                                " a channel: d_embed is " + std::to_string(config.d_embed));
 
-    // tie_projs says it for every cluster; without it all but the first are tied.
+    // tie_projs says it for every cluster, null and an empty list of none; without it all but the first are tied.
     config.tied_projections = fields.flags("tie_projs");
-    if (config.tied_projections.empty()) {
+    if (!fields.has("tie_projs") && !fields.is_null("tie_projs")) {
         const bool tied = fields.flag("proj_share_all_but_first", true);
         config.tied_projections.assign(static_cast<std::size_t>(config.clusters()), tied);
         config.tied_projections.front() = false;
@@ -47,13 +47,13 @@ void read_clusters(const ConfigFields& fields, TransformerXlConfig& config) {
 TransformerXlConfig parse_transformer_xl_config(const std::string& json, const std::string& location) {
     const ConfigFields fields(json, location);
     TransformerXlConfig config;
-    config.vocab_size = fields.number("vocab_size", 1, 0);
-    config.d_model = fields.number("d_model", 1, 0);
+    config.vocab_size = fields.number(fields.either("vocab_size", "n_token"), 1, 0);
+    config.d_model = fields.number(fields.either("d_model", "hidden_size"), 1, 0);
     config.d_embed = fields.number("d_embed", 1, config.d_model);
-    config.n_head = fields.number("n_head", 1, 0);
+    config.n_head = fields.number(fields.either("n_head", "num_attention_heads"), 1, 0);
     config.d_head = fields.number("d_head", 1, 0);
     config.d_inner = fields.number("d_inner", 1, 0);
-    config.n_layer = fields.number("n_layer", 1, 0, ConfigFields::kMostLayers);
+    config.n_layer = fields.number(fields.either("n_layer", "num_hidden_layers"), 1, 0, ConfigFields::kMostLayers);
     config.mem_len = fields.number("mem_len", 0, 0);
     config.ext_len = fields.number("ext_len", 0, 0);
     config.clamp_len = std::max<Index>(0, fields.number("clamp_len", -1, -1));

@@ -13,15 +13,15 @@ namespace locus {
 XlnetConfig parse_xlnet_config(const std::string& json, const std::string& location) {
     const ConfigFields fields(json, location);
     XlnetConfig config;
-    config.vocab_size = fields.number("vocab_size", 1, 0);
-    config.d_model = fields.number("d_model", 1, 0);
-    config.n_head = fields.number("n_head", 1, 0);
+    config.vocab_size = fields.number(fields.either("vocab_size", "n_token"), 1, 0);
+    config.d_model = fields.number(fields.either("d_model", "hidden_size"), 1, 0);
+    config.n_head = fields.number(fields.either("n_head", "num_attention_heads"), 1, 0);
     if (!fields.has("d_head") && config.d_model % config.n_head != 0)
         fields.throw_unreadable("d_model", "a multiple of n_head = " + std::to_string(config.n_head),
                                 Fault::unreadable);
     config.d_head = fields.number("d_head", 1, config.d_model / config.n_head);
     config.d_inner = fields.number("d_inner", 1, 0);
-    config.n_layer = fields.number("n_layer", 1, 0, ConfigFields::kMostLayers);
+    config.n_layer = fields.number(fields.either("n_layer", "num_hidden_layers"), 1, 0, ConfigFields::kMostLayers);
     config.mem_len = fields.number("mem_len", 0, 0);
     config.reuse_len = fields.number("reuse_len", 0, 0);
     config.clamp_len = std::max<Index>(0, fields.number("clamp_len", -1, -1));
@@ -35,6 +35,8 @@ XlnetConfig parse_xlnet_config(const std::string& json, const std::string& locat
     config.tied_output = fields.flag("tie_word_embeddings", true);
     config.layer_norm_eps = fields.positive("layer_norm_eps", 1e-12);
     config.summary_type = fields.text("summary_type", "last");
+    // transformers' classifier hands on no index, and without one the last token is taken.
+    if (config.summary_type == "cls_index") config.summary_type = "last";
     // null is none, and absent is tanh: the default of XLNetConfig.
     if (fields.json().contains("summary_activation")) config.summary_activation = fields.text("summary_activation", "");
     config.summary_use_proj = fields.flag("summary_use_proj", true);

@@ -26,11 +26,12 @@ namespace conf = locus::conformance;
 /// What a pair was given: by an input file, or else by the first of these texts (JSON, as a trace file keeps it) that
 /// the reference does not contradict.
 std::vector<ModelInput> inputs_of(const std::string& file, const std::vector<std::string>& recorded,
-                                  const Trace& reference, const std::shared_ptr<const conf::ModelFolder>& model) {
+                                  const Trace& reference, const std::shared_ptr<const conf::ModelFolder>& model,
+                                  Dialect& dialect) {
     if (!file.empty()) return conf::segments_of(file, *model);
     for (const std::string& text : recorded) {
         std::vector<ModelInput> segments = inputs_from_json(text, "\"inputs\" of the trace");
-        if (conf::contradiction(reference, model, segments).empty()) return segments;
+        if (conf::contradiction(reference, model, segments, dialect).empty()) return segments;
     }
     return {};
 }
@@ -40,8 +41,9 @@ std::vector<ModelInput> inputs_of(const std::string& file, const std::vector<std
 nb::tuple check(const Trace& reference, const Trace& candidate, const std::map<std::string, std::string>& stored,
                 const std::string& reference_name, const std::string& candidate_name, const std::string& model,
                 const std::string& input, const std::vector<std::string>& recorded, const std::optional<double>& rtol,
-                const std::optional<double>& atol, const nb::object& progress) {
+                const std::optional<double>& atol, const nb::object& progress, const std::string& dialect) {
     conf::TracePair pair{reference, candidate, stored, reference_name, candidate_name};
+    if (!dialect.empty()) pair.dialect = parse_dialect(dialect);
     if (rtol || atol) pair.fixed = Tolerance{rtol.value_or(0), atol.value_or(0)};
     LOCUS_CHECK(input.empty() || !model.empty(), "inputs go with a model");
     conf::Report report;
@@ -49,7 +51,7 @@ nb::tuple check(const Trace& reference, const Trace& candidate, const std::map<s
         [&](const CancelToken& stop, StepCount& hypotheses) {
             if (!model.empty()) {
                 pair.model = conf::ModelFolder::open(resolve_model(model).string());
-                pair.segments = inputs_of(input, recorded, reference, pair.model);
+                pair.segments = inputs_of(input, recorded, reference, pair.model, pair.dialect);
             }
             pair.stop = [&] {
                 ++hypotheses;
@@ -114,7 +116,8 @@ nb::tuple check_kit(const std::string& folder, const std::string& dumps, const s
 
 void bind_conformance(nb::module_& module) {
     module.def("check", check, "reference"_a, "candidate"_a, "stored"_a, "reference_name"_a, "candidate_name"_a,
-               "model"_a, "input"_a, "recorded"_a, "rtol"_a.none(), "atol"_a.none(), "progress"_a.none());
+               "model"_a, "input"_a, "recorded"_a, "rtol"_a.none(), "atol"_a.none(), "progress"_a.none(),
+               "dialect"_a = "");
     module.def("export_kit", export_kit, "folder"_a, "source"_a, "model"_a, "dialect"_a, "progress"_a.none());
     module.def("check_kit", check_kit, "folder"_a, "dumps"_a, "family"_a, "dialect"_a, "progress"_a.none());
     module.def("catalogue", [] { return conf::catalogue_json(); });

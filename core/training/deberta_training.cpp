@@ -62,7 +62,7 @@ void DebertaTraining<Scalar>::prepare_buckets(const PackedBatch& batch) {
         const Index length = batch.length(b);
         if (buckets_.count(length)) continue;
         // Without relative attention nobody reads it.
-        buckets_.emplace(length, config_.relative_attention ? deberta_buckets(config_, length, OffsetClamp::official)
+        buckets_.emplace(length, config_.relative_attention ? deberta_buckets(config_, length, switches_.offset_clamp)
                                                             : RelativeBuckets::clamped(length, length, 1));
     }
 }
@@ -99,7 +99,8 @@ void DebertaTraining<Scalar>::embedding_sum_backward(const Parameters<Scalar>& v
     if (config_.position_biased_input) add_positions_backward<Scalar>(batch, d_rows, gradients);
     if (config_.type_vocab_size > 0 && gradients.has(kTypeTable))
         scatter_rows<Scalar>(types_of(batch), d_rows, gradients.matrix(kTypeTable), std::nullopt);
-    if (gradients.has(kWordTable)) scatter_rows<Scalar>(batch.tokens, d_rows, gradients.matrix(kWordTable), 0);
+    if (gradients.has(kWordTable))
+        scatter_rows<Scalar>(batch.tokens, d_rows, gradients.matrix(kWordTable), config_.pad_token_id);
 }
 
 template <class Scalar>
@@ -133,7 +134,8 @@ DebertaTape<Scalar> DebertaTraining<Scalar>::forward(const Parameters<Scalar>& v
                                                      Matrix<Scalar> norm_input, const Dropout& dropout) {
     prepare_buckets(batch);
     if (switches_.decoder) check_positions(config_, batch);
-    const TrainingContext<Scalar> pass{config_, values, batch, dropout, buckets_, buffers_, pool_, switches_.engine};
+    const TrainingContext<Scalar> pass{
+        config_, values, batch, dropout, buckets_, buffers_, pool_, switches_.engine, switches_.counted_terms};
     DebertaTape<Scalar> tape;
     tape.norm_input = std::move(norm_input);
     Matrix<Scalar> embeddings = pass.norm(tape.norm_input, "embeddings.LayerNorm");
@@ -174,7 +176,8 @@ Matrix<Scalar> DebertaTraining<Scalar>::backward(const Parameters<Scalar>& value
                                                  const DebertaTape<Scalar>& tape, const Dropout& dropout,
                                                  const ConstView<Scalar>& d_output, Parameters<Scalar>& gradients,
                                                  Trace* stages) {
-    const TrainingContext<Scalar> pass{config_, values, batch, dropout, buckets_, buffers_, pool_, switches_.engine};
+    const TrainingContext<Scalar> pass{
+        config_, values, batch, dropout, buckets_, buffers_, pool_, switches_.engine, switches_.counted_terms};
     const Matrix<Scalar> table = relative_table(values);
     Matrix<Scalar> d_table = Matrix<Scalar>::Zero(table.rows(), table.cols());
     StageGradients<Scalar> kept{stages, "", batch.sentences(), config_.num_attention_heads};

@@ -9,6 +9,7 @@
 #include "core/fast/matrix_products.h"
 #include "core/fast/thread_pool.h"
 #include "core/models/deberta_config.h"
+#include "core/models/dialect.h"
 #include "core/tensor.h"
 #include "core/trace.h"
 #include "core/training/attention_engine.h"
@@ -69,6 +70,8 @@ struct TrainingSwitches {
     bool checkpointing = false;  // layers keep only their input and are run again in the backward pass
     /// Computes the attention of batches without masks, in float, on another device; none: the processor.
     AttentionEngine* engine = nullptr;
+    OffsetClamp offset_clamp = OffsetClamp::official;
+    CountedTerms counted_terms = CountedTerms::active;
 };
 
 /// Holds no parameter: values and gradients are the caller's, so that several models can share or perturb them.  What a
@@ -97,7 +100,8 @@ public:
     Matrix<Scalar> backward(const Parameters<Scalar>& values, const PackedBatch& batch, const DebertaTape<Scalar>& tape,
                             const Dropout& dropout, const ConstView<Scalar>& d_output, Parameters<Scalar>& gradients,
                             Trace* stages = nullptr);
-    /// Adds to the gradients of the tables below.  Word 0 gets none: it stands for padding (nn.Embedding, padding_idx).
+    /// Adds to the gradients of the tables below.  The lookups of pad_token_id add nothing (nn.Embedding's
+    /// padding_idx).
     void embedding_sum_backward(const Parameters<Scalar>& values, const PackedBatch& batch,
                                 const ConstView<Scalar>& d_sum, Parameters<Scalar>& gradients);
 

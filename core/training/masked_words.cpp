@@ -146,7 +146,7 @@ std::string gradient_name(const std::string& stored) {
 
 template <class Scalar>
 Trace gradient_trace(const DebertaConfig& config, const std::shared_ptr<const WeightSource>& weights,
-                     const ModelInput& input, bool decoder, const StageFilter& wanted) {
+                     const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted) {
     const Deberta<Scalar> model(config, weights);  // refuses missing tensors by name
     if (!model.has_head())
         throw Error(Fault::unsupported, weights->location() +
@@ -159,12 +159,13 @@ Trace gradient_trace(const DebertaConfig& config, const std::shared_ptr<const We
     check_input(input, config.vocab_size, config.type_vocab_size);
     LOCUS_CHECK(!input.labels.empty(), "labels are missing: gradients are those of the masked words' loss");
     if (input.mask.rank() == 3) throw Error(Fault::unsupported, "mask is [B, T, T], expected [B, T] for gradients");
-    decoder = decoder && model.has_decoder();
+    const bool decoder = options.decoder == MaskDecoder::official && model.has_decoder();
     const TensorShapes tensors = masked_language_tensors(config, decoder);
     const auto values = read_parameters<Scalar>(tensors, *weights,
                                                 [&](const std::string& name) { return stored_name(name, *weights); });
     ThreadPool pool(1);
-    DebertaTraining<Scalar> training(config, {decoder, false}, pool);
+    DebertaTraining<Scalar> training(config, {decoder, false, nullptr, options.offset_clamp, options.counted_terms},
+                                     pool);
     Parameters<Scalar> gradients = values.zeros();
     Trace unsorted;  // everything: which stages there are is known after the pass alone
     masked_language_step<Scalar>(training, values, packed_batch(input), Dropout{}, gradients, &unsorted);
@@ -184,8 +185,8 @@ Trace gradient_trace(const DebertaConfig& config, const std::shared_ptr<const We
 }
 
 template Trace gradient_trace<float>(const DebertaConfig&, const std::shared_ptr<const WeightSource>&,
-                                     const ModelInput&, bool, const StageFilter&);
+                                     const ModelInput&, const DebertaOptions&, const StageFilter&);
 template Trace gradient_trace<double>(const DebertaConfig&, const std::shared_ptr<const WeightSource>&,
-                                      const ModelInput&, bool, const StageFilter&);
+                                      const ModelInput&, const DebertaOptions&, const StageFilter&);
 
 }  // namespace locus

@@ -66,6 +66,6 @@ double mean_loss(const std::vector<Scalar>& losses) {
 /// head.
 template <class Scalar>
 Trace gradient_trace(const DebertaConfig& config, const std::shared_ptr<const WeightSource>& weights,
-                     const ModelInput& input, bool decoder, const StageFilter& wanted);
+                     const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted);
 
 }  // namespace locus

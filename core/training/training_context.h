@@ -7,6 +7,7 @@
 #include "core/attention/disentangled.h"
 #include "core/fast/matrix_products.h"
 #include "core/fast/thread_pool.h"
+#include "core/models/deberta.h"
 #include "core/models/deberta_config.h"
 #include "core/positions/relative_buckets.h"
 #include "core/trace.h"
@@ -28,11 +29,16 @@ struct TrainingContext {
     ProductBuffers<Scalar>& buffers;
     ThreadPool& pool;
     AttentionEngine* engine = nullptr;  // none: attention is computed here
+    CountedTerms counted_terms = CountedTerms::active;
 
     Index heads() const { return config.num_attention_heads; }
     Index head_width() const { return config.attention_head_size; }
     /// sqrt(n d).
-    Scalar divisor() const { return score_divisor<Scalar>(config.terms.count(), head_width()); }
+    Scalar divisor() const {
+        DebertaOptions options;
+        options.counted_terms = counted_terms;
+        return score_divisor<Scalar>(deberta_divisor_terms(config, options), head_width());
+    }
     const RelativeBuckets& buckets_of(Index sentence) const { return buckets.at(batch.length(sentence)); }
 
     /// x [N,in] -> [N,out]: the dense layer of this name.

@@ -3,8 +3,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/conformance/diagnosis/mistaken_pass.h"
 #include "core/io/recorded_inputs.h"
 #include "core/io/safetensors.h"
+#include "tests/changed_model.h"
 #include "tests/conformance/kit_fixture.h"
 #include "tests/conformance/toy/injected_mistakes.h"
 #include "tests/conformance/toy/recorded_ranges.h"
@@ -85,6 +87,46 @@ TEST_CASE("check: inputs beside the reference are used, and those of another pas
     std::ofstream(folder / "inputs.safetensors") << "no tensors";
     write_trace(folder / "right.safetensors", range.sharp, {{"inputs", "{\"tokens\": 7}"}});
     CHECK(answer()["diagnosis"].is_null());
+}
+
+TEST_CASE("check: a reference of another dialect is no contradiction to its inputs", "[kit][inputs][cli]") {
+    const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
+    const fs::path inputs = kOracle / "ms_deberta_v3_emd/inputs.safetensors";
+    // Text longer than max_relative_positions, and terms that are counted although none is added.
+    for (const nlohmann::json& fields :
+         {nlohmann::json{{"max_relative_positions", 6}}, nlohmann::json{{"relative_attention", false}}}) {
+        INFO(fields.dump());
+        const TemporaryFolder folder;
+        copy_changed(range.model_folder, folder / "model", fields);
+        const RightPass right =
+            RightPass::of(ModelFolder::open((folder / "model").string()), range.segments, Dialect::hf);
+        const RightPass other = RightPass::of(right.model, range.segments, Dialect::reference);
+        CHECK(largest_difference(widened(right.trace.at("layer.0.probs")), widened(other.trace.at("layer.0.probs"))) >
+              0.01);
+        const auto written = [&](const std::string& name, const Trace& trace, const std::string& dialect) {
+            const Trace stages =
+                toy::only(trace, "embeddings.output,layer.*.probs,layer.*.ffn_act,layer.*.output,mlm.*");
+            write_trace(folder / name, stages,
+                        dialect.empty() ? std::map<std::string, std::string>{}
+                                        : std::map<std::string, std::string>{{"dialect", dialect}});
+            return (folder / name).string();
+        };
+        const std::string port = written("port", mistaken_pass(right, mistake_of(39).variants.front()).trace, "");
+        for (const char* dialect : {"", "hf", "reference"}) {
+            const std::string reference = written("right", right.trace, dialect);
+            const auto status_and_mistake = [&](const std::string& candidate) {
+                const Outcome answer = run("locus-check", {reference, candidate, "--model", (folder / "model").string(),
+                                                           "--input", inputs.string(), "--json"});
+                INFO(answer.err);
+                REQUIRE(answer.status <= 1);
+                const auto json = nlohmann::json::parse(answer.out);
+                return std::pair(answer.status,
+                                 json["diagnosis"].is_null() ? 0 : json["diagnosis"]["mistake"].get<int>());
+            };
+            CHECK(status_and_mistake(reference) == std::pair(0, 0));
+            CHECK(status_and_mistake(port) == std::pair(1, 39));
+        }
+    }
 }
 
 TEST_CASE("check: stages of any name are compared, whatever number stands in it", "[kit][cli]") {

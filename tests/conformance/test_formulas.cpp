@@ -4,12 +4,16 @@
 #include <map>
 #include <set>
 
+#include "core/conformance/diagnosis/backward_pass.h"
 #include "core/conformance/diagnosis/judge.h"
+#include "core/conformance/diagnosis/mistaken_pass.h"
 #include "core/conformance/kit/cases.h"
 #include "core/io/safetensors.h"
 #include "core/training/masked_words.h"
+#include "tests/changed_model.h"
 #include "tests/conformance/recorded.h"
 #include "tests/conformance/toy/mutation.h"
+#include "tests/temporary_folder.h"
 
 namespace locus::test::test_formulas {
 
@@ -319,7 +323,7 @@ TEST_CASE("gradients: those of a whole pass are those that training computes", "
     for (const GradientRange& range : gradient_ranges(test::kOracle)) {
         if (!range.model) continue;
         const DebertaConfig& config = range.model->deberta->config();
-        const Trace trained = gradient_trace<double>(config, range.model->source, range.segments.front(), true, {});
+        const Trace trained = gradient_trace<double>(config, range.model->source, range.segments.front(), {}, {});
         std::size_t same = 0;
         for (const Stage& stage : trained.stages()) {
             const Stage* found = range.content.reference.find(stage.name);
@@ -329,6 +333,80 @@ TEST_CASE("gradients: those of a whole pass are those that training computes", "
             ++same;
         }
         CHECK(same > 90);
+    }
+}
+
+namespace {
+
+/// The backward pass of grads_deberta_model with another value in config.json.
+struct ChangedBackwardPass {
+    ChangedBackwardPass(const char* field, const nlohmann::json& value) {
+        copy_changed(kOracle / "grads_deberta_model/model", folder / "model", {{field, value}});
+        model = ModelFolder::open((folder / "model").string());
+        for (const GradientRange& range : gradient_ranges(kOracle))
+            if (range.content.id.find("grads_deberta_model") != std::string::npos) segments = range.segments;
+        REQUIRE(segments.size() == 1);
+    }
+    Trace trained(Dialect dialect) const {
+        return gradient_trace<double>(model->deberta->config(), model->source, segments.front(),
+                                      DebertaOptions::of(dialect), {});
+    }
+    /// By the formulas of each stage.
+    Trace step_by_step(Dialect dialect) const {
+        RightPass right = RightPass::of(model, segments, dialect);
+        add_backward_pass(right, [](const std::string&) { return true; }, {});
+        return right.trace;
+    }
+    TemporaryFolder folder;
+    std::shared_ptr<const ModelFolder> model;
+    std::vector<ModelInput> segments;
+};
+
+void check_same_gradients(const Trace& trained, const Trace& expected) {
+    std::size_t same = 0;
+    for (const Stage& stage : trained.stages()) {
+        const Stage* found = expected.find(stage.name);
+        INFO(stage.name);
+        if (!found) continue;
+        CHECK(distance(widened(*found), widened(stage)) <= 1e-12 * std::max(1.0, largest_size(widened(stage))));
+        ++same;
+    }
+    CHECK(same > 60);
+}
+
+}  // namespace
+
+TEST_CASE("gradients: those of training follow the dialect, and the padding of config.json", "[kit][gradients]") {
+    const std::string words = "grad.deberta.embeddings.word_embeddings.weight";
+    const auto rows = [&](const Trace& trace) { return Matrix<double>(trace.at(words).as<double>().rows()); };
+    SECTION("offsets beyond max_relative_positions") {
+        const ChangedBackwardPass pass("max_relative_positions", 6);
+        check_same_gradients(pass.trained(Dialect::hf), pass.step_by_step(Dialect::hf));
+        CHECK(distance(widened(pass.trained(Dialect::hf).at("grad.layer.1.q")),
+                       widened(pass.trained(Dialect::reference).at("grad.layer.1.q"))) > 1e-6);
+    }
+    SECTION("terms that are counted and not added") {
+        const ChangedBackwardPass pass("relative_attention", false);
+        check_same_gradients(pass.trained(Dialect::hf), pass.step_by_step(Dialect::hf));
+        const Trace right = pass.trained(Dialect::hf);
+        const Matrix<double> d_scores = right.at("grad.layer.1.scores").as<double>().rows(),
+                             d_c2c = right.at("grad.layer.1.c2c").as<double>().rows();
+        CHECK((d_c2c * std::sqrt(3.0 * 4.0) - d_scores).cwiseAbs().maxCoeff() <= 1e-15);
+    }
+    SECTION("lookups of the padding") {
+        const ChangedBackwardPass plain("pad_token_id", 0);
+        const std::int64_t token = plain.segments.front().tokens[1];
+        REQUIRE(token != 0);
+        const ChangedBackwardPass padded("pad_token_id", token), none("pad_token_id", nullptr),
+            from_the_end("pad_token_id", token - 37);
+        check_same_gradients(padded.trained(Dialect::reference), padded.step_by_step(Dialect::reference));
+        check_same_gradients(none.trained(Dialect::reference), none.step_by_step(Dialect::reference));
+        const Matrix<double> usual = rows(plain.trained(Dialect::reference)),
+                             other = rows(padded.trained(Dialect::reference));
+        const Index row = static_cast<Index>(token);
+        CHECK((usual - other).row(row).cwiseAbs().maxCoeff() > 1e-6);
+        CHECK((usual - other).middleRows(1, row - 1).cwiseAbs().maxCoeff() == 0);
+        CHECK(rows(from_the_end.trained(Dialect::reference)) == other);
     }
 }
 

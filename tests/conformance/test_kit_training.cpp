@@ -175,7 +175,7 @@ TEST_CASE("pairs: two mistakes of a backward pass are both named, although nobod
     pair.model = range.model;
     pair.segments = range.segments;
     const Trace reference =
-        gradient_trace<double>(range.model->deberta->config(), range.model->source, range.segments.front(), true, {});
+        gradient_trace<double>(range.model->deberta->config(), range.model->source, range.segments.front(), {}, {});
     const Trace wrong = toy::only(run_backward<double>(range, {138, 3, {{140, 1}}}), "grad.*");
     pair.reference = reference;
     pair.candidate = wrong;
@@ -194,8 +194,8 @@ TEST_CASE("pairs: gradients beside those of locus trace are judged without the f
         TracePair pair;
         pair.model = range.model;
         pair.segments = range.segments;
-        const Trace reference = gradient_trace<double>(range.model->deberta->config(), range.model->source,
-                                                       range.segments.front(), true, {});
+        const Trace reference =
+            gradient_trace<double>(range.model->deberta->config(), range.model->source, range.segments.front(), {}, {});
         pair.reference = reference;
         CHECK_FALSE(reference.find("emd.1.output"));
         const Trace right = toy::only(run_backward<double>(range, {}), "grad.*");

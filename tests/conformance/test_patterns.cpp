@@ -103,6 +103,10 @@ TEST_CASE("patterns: cells that hold 0 in both show nothing", "[kit][patterns]")
 
 TEST_CASE("pattern: one factor, one sign, one offset", "[kit]") {
     const Tensor<double> right = random_tensor({2, 3, 5, 5});
+    Tensor<double> large = right, huge = right;
+    large[7] = 2;
+    huge[7] = 1.7e308;
+    CHECK(said("layer.0.c2p", large, huge).find("times what it should be") == std::string::npos);
     CHECK_THAT(said("layer.0.scores", right, mapped(right, [](double v) { return v * std::sqrt(3.0); })),
                Equals("every value is 1.73205 times what it should be"));
     CHECK_THAT(said("layer.0.scores", right, mapped(right, [](double v) { return v * (1 - 0x1p-19); })),

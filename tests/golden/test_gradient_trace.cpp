@@ -18,7 +18,8 @@ struct RecordedModel {
           config(parse_deberta_config(checkpoint.config_json, "config.json")),
           input(read_segments(folder / "inputs.safetensors", folder / "trace.safetensors").front()) {}
     Trace gradients(const StageFilter& wanted = {}, bool decoder = true) const {
-        return gradient_trace<double>(config, checkpoint.weights, input, decoder, wanted);
+        return gradient_trace<double>(config, checkpoint.weights, input,
+                                      DebertaOptions::of(decoder ? Dialect::reference : Dialect::hf), wanted);
     }
     fs::path folder;
     Checkpoint checkpoint;

@@ -28,6 +28,7 @@ struct Compared {
     template <class ValueAt>
     bool explained_by(ValueAt value_at, double factor = 1) const {
         const double inside = allowed * std::max(1.0, std::abs(factor));
+        if (!std::isfinite(inside)) return false;  // of sums that overflow
         for (Index n = 0; n < found.size(); ++n)
             if (!(std::abs(found[n] - value_at(n)) <= inside)) return false;
         return true;

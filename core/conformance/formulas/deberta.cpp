@@ -15,6 +15,12 @@
 
 namespace locus::conformance {
 
+double right_divisor(const Replay& at) {
+    const int terms =
+        at.has_model() ? deberta_divisor_terms(config_of(at), DebertaOptions::of(at.dialect())) : Terms{}.count();
+    return score_divisor<double>(terms, at("q").extent(3));
+}
+
 namespace {
 
 std::string layer_name(const Replay& at, const char* part) { return layer_prefix(at.layer()) + part; }
@@ -41,7 +47,7 @@ Tensor<double> sum_of_terms(const Replay& at) {
     Tensor<double> sum = at("c2c");
     if (terms.c2p) sum = sum_of(std::move(sum), at("c2p"));
     if (terms.p2c) sum = sum_of(std::move(sum), at("p2c"));
-    sum.rows() /= score_divisor<double>(terms.count(), at("q").extent(3));
+    sum.rows() /= right_divisor(at);
     return sum;
 }
 

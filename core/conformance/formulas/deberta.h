@@ -7,6 +7,9 @@ namespace locus::conformance {
 
 inline const DebertaConfig& config_of(const Replay& at) { return at.deberta().config(); }
 
+/// sqrt(n d) that the scores are divided by, n as the reference's dialect counts it; without a model folder n is 3.
+double right_divisor(const Replay& at);
+
 /// Word rows with type rows and, if asked for, absolute rows -> [B*T,E].
 /// Throws NotEnough where positions are asked for and there is no absolute table.
 Matrix<double> embedding_rows(const Replay& at, bool with_positions);

@@ -5,6 +5,7 @@
 
 #include "core/attention/relative.h"
 #include "core/attention/softmax.h"
+#include "core/conformance/formulas/deberta.h"
 #include "core/conformance/formulas/roformer.h"
 #include "core/conformance/formulas/transformer_xl.h"
 #include "core/models/layers.h"
@@ -132,7 +133,7 @@ Tensor<double> of_term(const Replay& at, bool Terms::*term = nullptr) {
         terms = at.deberta().config().terms;
     }
     if (term && !(terms.*term)) throw NotEnough{"a model with this term"};
-    return divided_by(at("grad.scores"), score_divisor<double>(terms.count(), at("q").extent(3)));
+    return divided_by(at("grad.scores"), right_divisor(at));
 }
 
 bool has_term(const Replay& at, bool Terms::*term) { return !at.has_model() || at.deberta().config().terms.*term; }

@@ -222,7 +222,8 @@ Matrix<double> word_table_of_lookups(const Replay& at, const LookupRule& rule) {
     if (tokens.size() != d_rows.rows()) throw NotEnough{"a row for each token"};
     Matrix<double> table = zeros_like(at, kWords);
     rule({tokens.values().begin(), tokens.values().end()}, d_rows, table);
-    table.row(0).setZero();
+    const std::optional<Index> padding = config_of(at).pad_token_id;
+    if (padding && *padding >= 0 && *padding < table.rows()) table.row(*padding).setZero();
     return table;
 }
 

@@ -37,8 +37,8 @@ using LookupRule =
     std::function<void(const std::vector<Index>& ids, const Matrix<double>& d_rows, Matrix<double>& d_table)>;
 /// Right: every row is added.
 void add_lookups(const std::vector<Index>& ids, const Matrix<double>& d_rows, Matrix<double>& d_table);
-/// The word table [V,E]: what its lookups add (those of word 0 do not count: nn.Embedding(padding_idx=0)), and what the
-/// head adds that multiplies by it.
+/// The word table [V,E]: what its lookups add (those of pad_token_id do not count: nn.Embedding(padding_idx)), and what
+/// the head adds that multiplies by it.
 Matrix<double> word_table_of_lookups(const Replay& at, const LookupRule& rule);
 Matrix<double> word_table_of_output(const Replay& at);
 /// The absolute table [M,E]: where embeddings or the decoder add its rows.

@@ -82,14 +82,14 @@ RelativeRule find_rule(const Replay& at) {
     rule.span = config.span();
     if (config.position_buckets <= 0) return rule;
     rule.max_position = config.max_relative_positions;
-    if (!index) return rule;
-    const std::vector<double> rows = rows_by_offset(*index);
-    if (explains(rule, rows)) return rule;
+    const std::vector<double> rows = index ? rows_by_offset(*index) : std::vector<double>();
+    if (index && explains(rule, rows)) return rule;
     // Where the logarithm would not rise, hf has no row for an offset beyond the middle.
     const Index farthest = std::max(rule.queries, rule.keys) - 1;
     if (rule.max_position <= rule.middle() + 1 && farthest > rule.middle()) return rule;
-    rule.clamp = OffsetClamp::hf;
-    if (!explains(rule, rows)) rule.clamp = OffsetClamp::official;
+    // The index shows what the reference does beyond M - 1; without it the dialect says it.
+    rule.clamp = index ? OffsetClamp::hf : DebertaOptions::of(at.dialect()).offset_clamp;
+    if (index && !explains(rule, rows)) rule.clamp = OffsetClamp::official;
     return rule;
 }
 

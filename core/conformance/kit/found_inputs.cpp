@@ -86,14 +86,10 @@ std::string other_family(const TraceView& reference, const ModelFolder& model) {
     return "";
 }
 
-std::string contradiction(const TraceView& reference, const std::shared_ptr<const ModelFolder>& model,
-                          const std::vector<ModelInput>& segments) {
-    try {
-        for (const ModelInput& segment : segments) check_fields(segment);
-    } catch (const Error& error) {
-        return error.what();
-    }
-    const Evidence evidence{reference, reference, model, segments};
+namespace {
+
+std::string contradiction_by(const Evidence& evidence) {
+    const TraceView& reference = evidence.reference;
     for (const std::string& name : witnesses(reference)) {
         const auto [scope, stem] = scope_and_stem(name);
         try {
@@ -108,8 +104,41 @@ std::string contradiction(const TraceView& reference, const std::shared_ptr<cons
     return "";
 }
 
+}  // namespace
+
+std::string contradiction(const TraceView& reference, const std::shared_ptr<const ModelFolder>& model,
+                          const std::vector<ModelInput>& segments, Dialect& dialect) {
+    try {
+        for (const ModelInput& segment : segments) check_fields(segment);
+    } catch (const Error& error) {
+        return error.what();
+    }
+    std::string reason;
+    std::vector<Dialect> dialects = {dialect};
+    for (const Dialect other : {Dialect::reference, Dialect::official, Dialect::hf})
+        if (other != dialect) dialects.push_back(other);
+    for (const Dialect one : dialects) {
+        Evidence evidence{reference, reference, model, segments};
+        evidence.dialect = one;
+        const std::string said = contradiction_by(evidence);
+        if (said.empty()) {
+            dialect = one;
+            return "";
+        }
+        if (reason.empty()) reason = said;
+    }
+    return reason;
+}
+
+Dialect dialect_said(const std::string& file) {
+    const std::string name = metadata_of(file, "dialect");
+    for (const Dialect dialect : {Dialect::official, Dialect::hf, Dialect::paper})
+        if (name == to_string(dialect)) return dialect;
+    return Dialect::reference;
+}
+
 FoundInputs find_inputs(const std::string& reference_file, const std::string& candidate_file,
-                        const TraceView& reference, const std::shared_ptr<const ModelFolder>& model) {
+                        const TraceView& reference, const std::shared_ptr<const ModelFolder>& model, Dialect& dialect) {
     FoundInputs found;
     using Read = std::function<std::vector<ModelInput>()>;
     const auto try_one = [&](const std::string& where, const Read& read) {
@@ -118,7 +147,7 @@ FoundInputs find_inputs(const std::string& reference_file, const std::string& ca
         try {
             std::vector<ModelInput> segments = read();
             if (segments.empty()) return;
-            reason = contradiction(reference, model, segments);
+            reason = contradiction(reference, model, segments, dialect);
             if (reason.empty()) {
                 found.segments = std::move(segments);
                 found.where = where;

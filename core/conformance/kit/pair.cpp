@@ -106,6 +106,7 @@ CaseReport judge_pair(const TracePair& pair, const std::function<void(const Case
     if (one.comparison.pass() && one.comparison.unexpected.empty()) return pass();
     Evidence evidence{pair.reference, pair.candidate, pair.model, pair.segments};
     evidence.stored = stored;
+    evidence.dialect = pair.dialect;
     evidence.stop = pair.stop;
     evidence.most_work = kMostWork;
     evidence.passes_done = pair.passes_done;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/attention/relative.h"
+#include "core/conformance/formulas/deberta.h"
 #include "core/conformance/formulas/gradients.h"
 #include "core/conformance/formulas/roformer.h"
 #include "core/conformance/formulas/transformer_xl.h"
@@ -16,7 +17,7 @@ namespace scale_of_the_backward_pass {  // mistake 129
 double divisor_of(const Replay& at) {
     const Index width = at("q").extent(3);
     if (at.family() != Family::deberta) return std::sqrt(static_cast<double>(width));
-    return score_divisor<double>((at.has_model() ? at.deberta().config().terms : Terms{}).count(), width);
+    return right_divisor(at);
 }
 
 /// A gradient times the divisor, or once more divided by it; or times sqrt(n), as if there were one term.

@@ -1,6 +1,7 @@
 #include "core/conformance/mistakes/wrong_attention.h"
 
 #include "core/attention/disentangled.h"
+#include "core/conformance/formulas/deberta.h"
 
 namespace locus::conformance {
 
@@ -63,7 +64,7 @@ Tensor<double> weighted_terms(const Replay& at, const TermFactors& factors) {
     return sum;
 }
 
-double right_scale(const Replay& at) { return 1 / score_divisor<double>(terms_of(at).count(), at("q").extent(3)); }
+double right_scale(const Replay& at) { return 1 / right_divisor(at); }
 
 void require_version_1(const Replay& at) {
     if (at.deberta().config().version != 1) throw NotEnough{"a packed projection, as version 1 has it"};

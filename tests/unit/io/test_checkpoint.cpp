@@ -169,6 +169,21 @@ TEST_CASE("checkpoint: prefixes and old norm names", "[checkpoint]") {
     }
 }
 
+TEST_CASE("checkpoint: a tied tensor that was left out of the file is the one that it shares", "[checkpoint]") {
+    const Model model;
+    const std::string header =
+        R"({"__metadata__":{"format":"pt","deberta.words.weight":"cls.decoder.weight","lost":"nothing",)"
+        R"("other.cls.decoder.weight":"cls.decoder.weight"},)"
+        R"("cls.decoder.weight":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}})";
+    write_bytes(model.folder / "model.safetensors",
+                bytes_of<std::uint64_t>(header.size()) + header + counting_floats(4));
+    const auto weights = open_checkpoint(model.folder.path()).weights;
+    CHECK(weights->names() ==
+          std::vector<std::string>{"cls.decoder.weight", "words.weight", "other.cls.decoder.weight"});
+    CHECK(whole(*weights, "words.weight") == whole(*weights, "cls.decoder.weight"));
+    CHECK_FALSE(weights->shape("lost"));
+}
+
 TEST_CASE("checkpoint: two tensors of one plain name are refused", "[checkpoint]") {
     const Model model;
     fs::remove(model.folder / "model.safetensors");

@@ -132,6 +132,8 @@ TEST_CASE("deberta_config: refusals name the field and what was expected", "[con
                                       {"gelu_new", Activation::gelu_tanh},
                                       {"gelu_fast", Activation::gelu_tanh},
                                       {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                      {"gelu_python_tanh", Activation::gelu_tanh},
+                                      {"gelu_accurate", Activation::gelu_tanh},
                                       {"relu", Activation::relu},
                                       {"tanh", Activation::tanh}}) {
         INFO(name);

@@ -115,6 +115,34 @@ TEST_CASE("families: configurations that cannot be are refused by file and field
     CHECK(says(refusal([] { family_of("[1]", "config.json"); }), "is not a JSON object"));
 }
 
+TEST_CASE("families: fields of config.json mean what transformers reads in them", "[families]") {
+    json clusters = config_of("hf_txl_word_clusters");
+    clusters.erase("tie_projs");
+    const auto tied = [&] { return parse_transformer_xl_config(clusters.dump(), "config.json").tied_projections; };
+    CHECK(tied() == std::vector<bool>{false, true, true});
+    for (const json& none : {json(nullptr), json::array()}) {
+        clusters["tie_projs"] = none;
+        CHECK(tied() == std::vector<bool>{false, false, false});
+    }
+    for (const char* name : {"txl_basic", "hf_xlnet_bi"}) {
+        const json plain = config_of(name);
+        json other = plain;
+        for (const auto& [ours, theirs] : {std::pair{"vocab_size", "n_token"},
+                                           {"d_model", "hidden_size"},
+                                           {"n_head", "num_attention_heads"},
+                                           {"n_layer", "num_hidden_layers"}}) {
+            other[theirs] = plain.at(ours);
+            other.erase(ours);
+        }
+        const Checkpoint checkpoint = open_checkpoint(kOracle / name / "model");
+        CHECK(open_model<float>(other.dump(), "config.json", checkpoint.weights)->sizes().layers ==
+              open_model<float>(plain.dump(), "config.json", checkpoint.weights)->sizes().layers);
+    }
+    json xlnet = config_of("hf_xlnet_bi");
+    xlnet["summary_type"] = "cls_index";
+    CHECK(parse_xlnet_config(xlnet.dump(), "config.json").summary_type == "last");
+}
+
 TEST_CASE("families: a missing or misshapen weight is named", "[families][bad]") {
     for (const char* name : {"hf_roformer", "txl_basic", "hf_xlnet_bi"}) {
         const Checkpoint checkpoint = open_checkpoint(kOracle / name / "model");

@@ -94,7 +94,8 @@ TEST_CASE("masked-word head: gradients of an output layer of its own are refused
         [&] {
             const Checkpoint checkpoint = open_checkpoint(untied.model);
             const DebertaConfig config = parse_deberta_config(checkpoint.config_json, "config.json");
-            gradient_trace<double>(config, checkpoint.weights, untied.segments[0], false, StageFilter{});
+            gradient_trace<double>(config, checkpoint.weights, untied.segments[0], DebertaOptions::of(Dialect::hf),
+                                   StageFilter{});
         },
         Fault::unsupported);
     INFO(sentence);
