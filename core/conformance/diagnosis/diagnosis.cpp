@@ -70,13 +70,21 @@ std::string where_it_began(const Evidence& evidence, const Comparison& compariso
            percent(first->share()) + " of what it may be";
 }
 
+/// Every mistake that ends in NaN would explain it.
+bool has_no_number(const Evidence& evidence, const StageVerdict& verdict) {
+    if (!evidence.candidate.has(verdict.name)) return false;
+    const Tensor<double> values = widened(*evidence.candidate.at(verdict.name));
+    return !values.empty() && std::none_of(values.values().begin(), values.values().end(),
+                                           [](double value) { return std::isfinite(value); });
+}
+
 }  // namespace
 
 Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict,
                    const std::vector<Formula>& assumed) {
     Diagnosis diagnosis;
     diagnosis.pattern = describe_difference(evidence, verdict);
-    if (is_unwritten_gradient(evidence, verdict)) return diagnosis;
+    if (is_unwritten_gradient(evidence, verdict) || has_no_number(evidence, verdict)) return diagnosis;
     // Nothing was compared: a mistake may explain another shape, none explains another dtype.
     if (verdict.worst < 0 && !verdict.reason.starts_with("shape")) return diagnosis;
     const Judge judge(evidence, comparison, verdict, assumed);

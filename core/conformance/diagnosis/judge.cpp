@@ -251,12 +251,23 @@ bool Judge::speaks_of_given(const Variant& variant) const {
 int Judge::explained_around(const Variant& variant) const {
     const std::string around = scope() + (stem().starts_with('/') ? "layer.0." : "");
     const bool asks_the_decoder = stem().starts_with("/emd.query");
+    return explained_where(variant, [&](const std::string& where, const std::string& what) {
+        return asks_the_decoder ? where.starts_with("emd.") || what == "/mlm.transform" : where == around;
+    });
+}
+
+int Judge::explained_in_query_stream(const Variant& variant) const {
+    const std::string stream = scope() + "g.";
+    return explained_where(variant, [&](const std::string& where, const std::string&) { return where == stream; });
+}
+
+int Judge::explained_where(const Variant& variant,
+                           const std::function<bool(const std::string& where, const std::string& what)>& asked) const {
     std::map<std::string, Replay> replays;  // by scope; one remembers what it has computed
     int explained = 0;
     for (const StageVerdict& verdict : comparison_.stages) {
         const auto [where, what] = scope_and_stem(verdict.name);
-        const bool is_decoder = where.starts_with("emd.") || what == "/mlm.transform";
-        if (!(asks_the_decoder ? is_decoder : where == around) || verdict.worst < 0) continue;
+        if (verdict.worst < 0 || !asked(where, what)) continue;
         const Replay& replay = replays.try_emplace(where, evidence_, where, variant.formulas).first->second;
         try {
             if (verdict.pass && !replay.touches(what)) {
@@ -380,10 +391,15 @@ void prefer_first_way(std::vector<Hypothesis>& all, const Judge& judge) {
             (each == all.begin() || largest_difference(each->predicted, best.predicted) <= left))
             same.push_back(each);
     if (same.size() == 1) return;
-    std::sort(same.begin(), same.end(), [&](const auto& a, const auto& b) {
-        return std::pair(judge.speaks_of_given(*a->variant), a->variant) <
-               std::pair(judge.speaks_of_given(*b->variant), b->variant);
-    });
+    // Of ways that are one here, the one that explains most around it, in XLNet's other stream too.
+    std::vector<std::tuple<bool, int, const Variant*, std::vector<Hypothesis>::iterator>> ways;
+    for (const auto& each : same) {
+        const Variant& way = *each->variant;
+        ways.emplace_back(judge.speaks_of_given(way),
+                          -judge.explained_around(way) - judge.explained_in_query_stream(way), &way, each);
+    }
+    std::sort(ways.begin(), ways.end());
+    for (std::size_t n = 0; n < same.size(); ++n) same[n] = std::get<3>(ways[n]);
     const auto apart = std::find_if(same.begin(), same.end(),
                                     [&](const auto& each) { return !judge.changes_right_layers(*each->variant); });
     const auto first = apart == same.end() ? same.front() : *apart;

@@ -67,6 +67,8 @@ public:
     bool speaks_of_given(const Variant& variant) const;
     /// How many stages that the candidate reports around this one are as the variant would have them.
     int explained_around(const Variant& variant) const;
+    /// The same of the query stream beside the layer of this stage; 0 in models with one stream.
+    int explained_in_query_stream(const Variant& variant) const;
     Index size() const { return found_.size(); }
     /// What rounding may explain of another hypothesis where `best` fits: a part of the largest value.  The tolerance
     /// of the stage counts all sums since the tokens.  Where the candidate reports everything that the stage is made
@@ -91,6 +93,8 @@ private:
     /// True if this way changes a stage, made of what is reported, by more than `times` what rounding explains.
     bool changes_in(const std::string& scope, const std::string& stem, const Variant& variant, double times) const;
     void stop_if_far(Index at, const Matrix<double>& part) const;
+    int explained_where(const Variant& variant,
+                        const std::function<bool(const std::string& where, const std::string& what)>& asked) const;
 
     const Evidence& evidence_;
     const Comparison& comparison_;

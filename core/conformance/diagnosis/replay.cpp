@@ -136,6 +136,11 @@ MaskedRow Replay::masked_row() const {
     if (!probs || probs->rank() != 4) return masked_row_of(family(), dialect());
     const Index heads = probs->shape()[1], rows = probs->shape()[2], keys = probs->shape()[3];
     const Replay right(evidence_, scope_);  // whatever this hypothesis hides
+    Tensor<double> tokens;                  // -1: a target that stands for no token, whose zeros decide nothing
+    if (is_query_stream()) try {
+            tokens = right("query_tokens");
+        } catch (const NotEnough&) {  // nobody says which are used
+        }
     bool decides = false;
     for (Index b = 0; b < probs->shape()[0]; ++b) {
         Mask visible;
@@ -146,7 +151,7 @@ MaskedRow Replay::masked_row() const {
         }
         if (visible.rows() != rows || visible.cols() != keys) continue;
         for (Index i = 0; i < rows; ++i) {
-            if ((visible.row(i).array() != 0).any()) continue;
+            if ((visible.row(i).array() != 0).any() || (!tokens.empty() && tokens[b * rows + i] < 0)) continue;
             if ((*probs)[(b * heads * rows + i) * keys] != 0) return MaskedRow::uniform;
             decides = true;
         }

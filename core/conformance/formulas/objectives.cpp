@@ -13,20 +13,13 @@ const char* const kHead = "mask_predictions.";
 
 /// norm(h_0 + h): the first token of a sample is added to each of them.
 Tensor<double> first_added(const Replay& at) {
-    const DebertaConfig& config = at.deberta().config();
-    const std::string last = "/layer." + std::to_string(config.num_hidden_layers - 1) + ".output";
-    Tensor<double> sum = at(last);
-    const Tensor<double>& hidden = at(last);
-    for (Index b = 0; b < sum.extent(0); ++b) sum.matrix(b).rowwise() += hidden.matrix(b).row(0).eval();
-    const Norm<double> norm = at.model().weights.norm(std::string(kHead) + "LayerNorm", config.hidden_size);
-    return shaped(sum, layer_norm<double>(sum.rows(), norm, config.layer_norm_eps));
+    const Tensor<double> sum = detector_sum(at, true);
+    return shaped(sum, layer_norm<double>(sum.rows(), detector_norm(at), config_of(at).layer_norm_eps));
 }
 
 Tensor<double> head_transform(const Replay& at) {
-    const DebertaConfig& config = at.deberta().config();
-    const Dense<double> inner =
-        at.model().weights.dense(std::string(kHead) + "dense", config.hidden_size, config.hidden_size);
-    return shaped(at("/rtd.norm"), activate<double>(dense<double>(at("/rtd.norm").rows(), inner), config.hidden_act));
+    const Tensor<double>& x = at("/rtd.norm");
+    return shaped(x, activate<double>(dense<double>(x.rows(), detector_dense(at)), config_of(at).hidden_act));
 }
 
 /// One number per token; the axis of width 1 is gone.
@@ -56,6 +49,22 @@ Tensor<double> row_of_numbers(std::vector<double> numbers) {
 }
 
 }  // namespace
+
+Tensor<double> detector_sum(const Replay& at, bool with_first) {
+    const Tensor<double>& hidden = at("/layer." + std::to_string(config_of(at).num_hidden_layers - 1) + ".output");
+    Tensor<double> sum = hidden;
+    for (Index b = 0; b < sum.extent(0) && with_first; ++b) sum.matrix(b).rowwise() += hidden.matrix(b).row(0).eval();
+    return sum;
+}
+
+Norm<double> detector_norm(const Replay& at) {
+    return at.model().weights.norm(std::string(kHead) + "LayerNorm", config_of(at).hidden_size);
+}
+
+Dense<double> detector_dense(const Replay& at) {
+    const Index width = config_of(at).hidden_size;
+    return at.model().weights.dense(std::string(kHead) + "dense", width, width);
+}
 
 bool is_visible(const DetectedToken& token) { return token.visible; }
 bool is_replaced(const DetectedToken& token) { return token.original > 0 && token.original != token.token; }

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "core/conformance/formulas/formulas.h"
+#include "core/models/layers.h"
 
 namespace locus::conformance {
 
@@ -18,6 +19,12 @@ using TokenRule = std::function<bool(const DetectedToken&)>;
 Tensor<double> replaced_labels(const Replay& at, const TokenRule& counts, const TokenRule& replaced);
 /// Binary cross entropy with logits [B,T] of the tokens that count; labels [N] -> [N].
 Tensor<double> replaced_losses(const Replay& at, const TokenRule& counts);
+
+/// The head of the discriminator: what it norms, h_0 + h of each sample, or h alone -> [B,T,D]; its norm, and its first
+/// dense layer [D,D].
+Tensor<double> detector_sum(const Replay& at, bool with_first);
+Norm<double> detector_norm(const Replay& at);
+Dense<double> detector_dense(const Replay& at);
 
 /// The right rules: visible tokens count; sampled and not the original is replaced.
 bool is_visible(const DetectedToken& token);

@@ -5,6 +5,7 @@
 #include "core/conformance/formulas/classifiers.h"
 #include "core/conformance/formulas/deberta.h"
 #include "core/conformance/formulas/layers.h"
+#include "core/conformance/formulas/objectives.h"
 #include "core/conformance/mistakes/catalogue.h"
 
 namespace locus::conformance {
@@ -42,6 +43,14 @@ Formula in_the_head() {
             }};
 }
 
+/// Of the head of replaced-token detection.
+Formula in_the_detector() {
+    return {"/rtd.transform", {"/rtd.norm"}, [](const Replay& at) {
+                const Tensor<double>& x = at("/rtd.norm");
+                return shaped(x, by_tanh(dense<double>(x.rows(), detector_dense(at)), config_of(at).hidden_act));
+            }};
+}
+
 Formula in_the_pooler() {
     return pooler_with([](const Matrix<double>& inner) { return activate<double>(inner, Activation::gelu_tanh); });
 }
@@ -54,12 +63,13 @@ Mistake mistake() {
             .evidence = "deberta.cpp 6fefa35",
             .lesson = "12",
             .families = {Family::deberta, Family::roformer, Family::xlnet},
-            .stems = {"ffn_act", "conv_act", "/classifier.pooled", "/mlm.transform"},
-            .variants = {{"everywhere", {in_layers(), in_the_convolution(), in_the_pooler(), in_the_head()}},
-                         {"in the layers alone", {in_layers()}},
-                         {"in the convolution alone", {in_the_convolution()}},
-                         {"in the head alone", {in_the_head()}},
-                         {"in the pooler alone", {in_the_pooler()}}}};
+            .stems = {"ffn_act", "conv_act", "/classifier.pooled", "/mlm.transform", "/rtd.transform"},
+            .variants = {
+                {"everywhere", {in_layers(), in_the_convolution(), in_the_pooler(), in_the_head(), in_the_detector()}},
+                {"in the layers alone", {in_layers()}},
+                {"in the convolution alone", {in_the_convolution()}},
+                {"in the head alone", {in_the_head()}},
+                {"in the pooler alone", {in_the_pooler()}}}};
 }
 
 }  // namespace gelu_by_tanh
@@ -96,6 +106,13 @@ Formula in_the_head(Function function) {
             }};
 }
 
+Formula in_the_detector(Function function) {
+    return {"/rtd.transform", {"/rtd.norm"}, [function](const Replay& at) {
+                const Tensor<double>& x = at("/rtd.norm");
+                return shaped(x, by(function, dense<double>(x.rows(), detector_dense(at))));
+            }};
+}
+
 Formula in_the_convolution(Function function) {
     return {"conv_act", {"conv"}, [function](const Replay& at) {
                 need_convolution(at);
@@ -119,7 +136,7 @@ Mistake mistake() {
         return Variant{how,
                        {in_layers(function), in_the_convolution(function),
                         pooler_with([function](const Matrix<double>& inner) { return by(function, inner); }),
-                        in_the_head(function)}};
+                        in_the_head(function), in_the_detector(function)}};
     };
     const auto logistic = [](double x) { return 1 / (1 + std::exp(-x)); };
     static const auto kLogistic = +logistic;
@@ -130,7 +147,7 @@ Mistake mistake() {
             .evidence = "",
             .lesson = "12",
             .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
-            .stems = {"ffn_act", "conv_act", "/classifier.pooled", "/mlm.transform", "ffn"},
+            .stems = {"ffn_act", "conv_act", "/classifier.pooled", "/mlm.transform", "/rtd.transform", "ffn"},
             .variants = {everywhere("relu", [](double x) { return std::max(x, 0.0); }),
                          everywhere("x sigmoid(1.702 x)", [](double x) { return x * kLogistic(1.702 * x); }),
                          everywhere("x sigmoid(x)", [](double x) { return x * kLogistic(x); }),

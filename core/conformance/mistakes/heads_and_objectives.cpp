@@ -206,12 +206,34 @@ Tensor<double> mean_with_padding(const Replay& at) {
     return {{1}, {sum / static_cast<double>(losses.size())}};
 }
 
+/// What the head norms, as it is.
+Formula not_normed(bool with_first) {
+    return {"/rtd.norm", {}, [with_first](const Replay& at) { return detector_sum(at, with_first); }};
+}
+
+/// norm(h), without h_0.
+Tensor<double> without_first(const Replay& at) {
+    const Tensor<double> sum = detector_sum(at, false);
+    return shaped(sum, layer_norm<double>(sum.rows(), detector_norm(at), config_of(at).layer_norm_eps));
+}
+
+/// The order of the head that predicts words: dense, activation, norm.
+Tensor<double> normed_behind(const Replay& at) {
+    const Tensor<double>& x = at("/rtd.norm");
+    const Matrix<double> act = activate<double>(dense<double>(x.rows(), detector_dense(at)), config_of(at).hidden_act);
+    return shaped(x, layer_norm<double>(act, detector_norm(at), config_of(at).layer_norm_eps));
+}
+
+Tensor<double> probabilities(const Replay& at) {
+    return mapped(at.right("/rtd.logits"), [](double logit) { return 1 / (1 + std::exp(-logit)); });
+}
+
 // The stop-gradient that gradient-disentangled embedding sharing needs leaves every stage of a forward pass as it is,
 // and no recorded gradient has both a generator and a discriminator: no hypothesis stands for it here.
 Mistake mistake() {
     return {
         .number = 54,
-        .name = "replaced-token detection labels correct guesses as replaced, or counts other tokens",
+        .name = "replaced-token detection labels correct guesses as replaced, counts other tokens, or has another head",
         .symptom =
             "the discriminator's loss stays at chance; without the stop-gradient of GDES, which no stage "
             "shows, the generator's embedding is pulled by the discriminator",
@@ -219,7 +241,7 @@ Mistake mistake() {
         .evidence = "google-research/electra #49; lucidrains/electra-pytorch #12; microsoft/DeBERTa #111 (GDES)",
         .lesson = "13",
         .families = {Family::deberta},
-        .stems = {"/rtd.labels", "/rtd.loss"},
+        .stems = {"/rtd.labels", "/rtd.loss", "/rtd.norm", "/rtd.transform", "/rtd.logits"},
         .variants = {
             labelled("every sampled token, correct guesses too",
                      [](const DetectedToken& token) { return token.original > 0; }),
@@ -229,7 +251,13 @@ Mistake mistake() {
             counted("padding counts", every_token),
             counted("sampled tokens alone count", [](const DetectedToken& token) { return token.original > 0; }),
             {"one mean over all tokens, padding too",
-             {{"/rtd.loss", {"/rtd.logits", "/rtd.labels"}, mean_with_padding}}}}};
+             {{"/rtd.loss", {"/rtd.logits", "/rtd.labels"}, mean_with_padding}}},
+            {"the head norms h, without h_0", {{"/rtd.norm", {}, without_first}}},
+            {"the head has no norm", {not_normed(true)}},
+            {"the head has no norm and no h_0, as ELECTRA's", {not_normed(false)}},
+            {"the head norms behind its activation, as the one that predicts words",
+             {not_normed(true), {"/rtd.transform", {"/rtd.norm"}, normed_behind}}},
+            {"probabilities stand for logits", {{"/rtd.logits", {"/rtd.transform"}, probabilities}}}}};
 }
 
 }  // namespace replaced_tokens

@@ -134,6 +134,15 @@ Formula queries_too(MaskedRow empty) {
     });
 }
 
+/// A mask of pairs with its axes exchanged: [B,Tk,Tq] read as [B,Tq,Tk].
+Formula pairs_transposed() {
+    return probs_by([](const Replay& at, const Matrix<double>& scores, Index b, Index) {
+        const bool causal = at.family() == Family::roformer && at.roformer().causal;
+        if (at.input().mask.rank() != 3 || causal) throw NotEnough{"a mask of pairs alone"};
+        return masked_softmax<double>(scores, at.mask(b).transpose(), at.masked_row());
+    });
+}
+
 Mistake mistake() {
     return {
         .number = 32,
@@ -153,7 +162,8 @@ Mistake mistake() {
                           return masked_softmax<double>(scores, queries_alone(at, b), at.masked_row());
                       })}},
                      {"padding queries too, with equal probabilities", {queries_too(MaskedRow::uniform)}},
-                     {"padding queries too, with zeros", {queries_too(MaskedRow::zero)}}}};
+                     {"padding queries too, with zeros", {queries_too(MaskedRow::zero)}},
+                     {"a mask of pairs with queries and keys exchanged", {pairs_transposed()}}}};
 }
 
 }  // namespace keys_hidden_alone

@@ -357,9 +357,9 @@ Matrix<double> narrow_product(const Matrix<double>& a, const Matrix<double>& b, 
     return product;
 }
 
-/// probs v; heads joined.
+/// probs v; heads joined.  DeBERTa 1 may mix its probabilities over heads before.
 Tensor<double> narrow_context(const Replay& at, const std::string& values, Rounded rounded) {
-    const Tensor<double>&probs = at("probs"), &v = at(values);
+    const Tensor<double>&probs = at(at.family() == Family::deberta ? "probs_mixed" : "probs"), &v = at(values);
     return join_heads(each_head(probs, probs.extent(2), v.extent(3), [&](Index n, Index, Index) {
         return narrow_product(probs.matrix(n), v.matrix(n), rounded);
     }));
@@ -373,11 +373,11 @@ Tensor<double> narrow_products(const Tensor<double>& q, const Tensor<double>& k,
 }
 
 void add_variants(Rounded rounded, const std::string& how, std::vector<Variant>& variants) {
-    variants.push_back({"probs v " + how, {{"context", {"probs", "v", "v_rot"}, [rounded](const Replay& at) {
-                                                const bool rotated =
-                                                    at.family() == Family::roformer && at.roformer().rotary_value;
-                                                return narrow_context(at, rotated ? "v_rot" : "v", rounded);
-                                            }}}});
+    variants.push_back(
+        {"probs v " + how, {{"context", {"probs", "probs_mixed", "v", "v_rot"}, [rounded](const Replay& at) {
+                                 const bool rotated = at.family() == Family::roformer && at.roformer().rotary_value;
+                                 return narrow_context(at, rotated ? "v_rot" : "v", rounded);
+                             }}}});
     variants.push_back({"c2c " + how, {{"c2c", {"q", "k"}, [rounded](const Replay& at) {
                                             return narrow_products(at("q"), at("k"), rounded);
                                         }}}});

@@ -246,6 +246,7 @@ std::vector<Formula> added_to_keys() {
 Mistake mistake() {
     const auto as_it_is = [](double) { return 1.0; };
     const auto nothing = [](double) { return 0.0; };
+    const auto subtracted = [](double) { return -1.0; };
     return {.number = 68,
             .name = "u and v are exchanged, scaled, subtracted, left out, read in another order or added to keys",
             .symptom = "a small error that is the same for every query: u shifts columns of ac, v distances of bd",
@@ -261,11 +262,15 @@ Mistake mistake() {
                 {"divided by sqrt(d)", both([](double root) { return 1 / root; })},
                 {"u left out", {bias("bias.u", "bias.u", nothing)}},
                 {"v left out", {bias("bias.v", "bias.v", nothing)}},
-                {"subtracted", both([](double) { return -1.0; })},
+                {"subtracted", both(subtracted)},
                 {"read as [d,H] instead of [H,d]",
                  both_read_at([](Index h, Index c, Index heads, Index) { return c * heads + h; })},
                 {"those of the first head in every head", both_read_at([](Index, Index c, Index, Index) { return c; })},
-                {"added to keys instead of queries", added_to_keys()}}};
+                {"added to keys instead of queries", added_to_keys()},
+                {"u stands for both", {bias("bias.v", "bias.u", as_it_is)}},
+                {"v stands for both", {bias("bias.u", "bias.v", as_it_is)}},
+                {"u subtracted", {bias("bias.u", "bias.u", subtracted)}},
+                {"v subtracted", {bias("bias.v", "bias.v", subtracted)}}}};
 }
 
 }  // namespace u_and_v

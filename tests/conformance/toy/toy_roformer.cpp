@@ -319,11 +319,13 @@ Trace ToyRoformer<Scalar>::run(const ModelInput& input) {
         visible_ = Visible({batch, length, length});
         for (Index b = 0; b < batch; ++b)
             for (Index i = 0; i < length; ++i)
-                for (Index j = 0; j < length; ++j)
+                for (Index j = 0; j < length; ++j) {
+                    const Index pair = injected().is(32, 4) ? j * length + i : i * length + j;
                     visible_(b, i, j) =
                         ((injected().is(95, 1) ? j >= i : j <= i) || !injected().is(95)) &&
                         (input.mask.empty() ||
-                         input.mask[input.mask.rank() == 3 ? (b * length + i) * length + j : b * length + j] != 0);
+                         input.mask[input.mask.rank() == 3 ? b * length * length + pair : b * length + j] != 0);
+                }
     }
     for (Index b = 0; b < batch && injected().is(63); ++b)
         for (Index m = 0, next = 0; m < length; ++m) {

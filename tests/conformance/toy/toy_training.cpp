@@ -47,13 +47,18 @@ Trace toy_rtd(const TrainingGiven& given, const Injection& injected) {
     const ModelInput& input = *given.input;
     const Array<Scalar> hidden = hidden_of<Scalar>(given);
     Array<Scalar> sum = hidden;
-    for (Index b = 0; b < hidden.extent(0); ++b)
+    const bool without_first = injected.is(54, 6) || injected.is(54, 8), norm_behind = injected.is(54, 9);
+    for (Index b = 0; b < hidden.extent(0) && !without_first; ++b)
         for (Index t = 0; t < hidden.extent(1); ++t)
             for (Index c = 0; c < hidden.width(); ++c) sum(b, t, c) += hidden(b, 0, c);
-    const Array<Scalar> norm = tools.norm(sum, "mask_predictions.LayerNorm");
-    const Array<Scalar> act = tools.activated(tools.dense(norm, "mask_predictions.dense"), given.config.hidden_act);
+    const bool without_norm = injected.is(54, 7) || injected.is(54, 8) || norm_behind;
+    const Array<Scalar> norm = without_norm ? sum : tools.norm(sum, "mask_predictions.LayerNorm");
+    Array<Scalar> act = tools.activated(tools.dense(norm, "mask_predictions.dense"), given.config.hidden_act);
+    if (norm_behind) act = tools.norm(act, "mask_predictions.LayerNorm");
     Array<Scalar> logits = tools.dense(act, "mask_predictions.classifier");
     logits.shape.pop_back();
+    if (injected.is(54, 10))
+        for (Scalar& logit : logits.values) logit = 1 / (1 + std::exp(-logit));
 
     std::vector<std::int64_t> labels;
     std::vector<Scalar> losses;

@@ -79,14 +79,20 @@ Array<Scalar> biased(const Array<Scalar>& q, const Array<Scalar>& bias, double f
 }
 
 template <class Scalar>
-Array<Scalar> misread(Array<Scalar> bias, const Injection& injected) {
-    if (!injected.is(68, 5) && !injected.is(68, 6)) return bias;
-    const Array<Scalar> right = bias;
-    const Index heads = bias.extent(0), width = bias.width();
-    for (Index h = 0; h < heads; ++h)
-        for (Index c = 0; c < width; ++c)
-            bias.run(h)[c] = right.values[static_cast<std::size_t>(injected.is(68, 5) ? c * heads + h : c)];
-    return bias;
+void misread(Array<Scalar>& u, Array<Scalar>& v, const Injection& injected) {
+    if (injected.is(68, 0)) std::swap(u, v);
+    if (injected.is(68, 8)) v = u;
+    if (injected.is(68, 9)) u = v;
+    if (injected.is(68, 10)) u = times(std::move(u), -1.0);
+    if (injected.is(68, 11)) v = times(std::move(v), -1.0);
+    if (!injected.is(68, 5) && !injected.is(68, 6)) return;
+    for (Array<Scalar>* bias : {&u, &v}) {
+        const Array<Scalar> right = *bias;
+        const Index heads = bias->extent(0), width = bias->width();
+        for (Index h = 0; h < heads; ++h)
+            for (Index c = 0; c < width; ++c)
+                bias->run(h)[c] = right.values[static_cast<std::size_t>(injected.is(68, 5) ? c * heads + h : c)];
+    }
 }
 
 double bias_factor(double root, const Injection& injected) {
@@ -106,8 +112,8 @@ template Array<float> token_rows<float>(const Array<float>&, Index, Index);
 template Array<double> token_rows<double>(const Array<double>&, Index, Index);
 template Array<float> after<float>(const Array<float>&, const Array<float>&);
 template Array<double> after<double>(const Array<double>&, const Array<double>&);
-template Array<float> misread<float>(Array<float>, const Injection&);
-template Array<double> misread<double>(Array<double>, const Injection&);
+template void misread<float>(Array<float>&, Array<float>&, const Injection&);
+template void misread<double>(Array<double>&, Array<double>&, const Injection&);
 template Array<float> biased<float>(const Array<float>&, const Array<float>&, double);
 template Array<double> biased<double>(const Array<double>&, const Array<double>&, double);
 
@@ -287,9 +293,7 @@ Array<Scalar> ToyTransformerXl<Scalar>::context(Index l, const std::string& at, 
     add(at + "r_k", shown);
     const std::string biases = !config_.untie_r ? "" : injected().is(106) ? "layers.0.dec_attn." : names;
     A u = tools_.weight(biases + "r_w_bias"), w = tools_.weight(biases + "r_r_bias");
-    if (injected().is(68, 0)) std::swap(u, w);
-    u = misread(std::move(u), injected());
-    w = misread(std::move(w), injected());
+    misread(u, w, injected());
     const double root = std::sqrt(static_cast<double>(config_.d_head));
     const double factor = bias_factor(root, injected());
     const bool to_keys = injected().is(68, 7);

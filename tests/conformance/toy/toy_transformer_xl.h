@@ -23,9 +23,9 @@ Array<Scalar> after(const Array<Scalar>& memory, const Array<Scalar>& x);
 template <class Scalar>
 Array<Scalar> biased(const Array<Scalar>& q, const Array<Scalar>& bias, double factor);
 
-/// u or v [H,d] as mistake 68 reads it, and the factor it gives it.
+/// u and v [H,d] as mistake 68 reads them, and the factor it gives both.
 template <class Scalar>
-Array<Scalar> misread(Array<Scalar> bias, const Injection& injected);
+void misread(Array<Scalar>& u, Array<Scalar>& v, const Injection& injected);
 double bias_factor(double root, const Injection& injected);
 
 /// "segment.2." if there are several, else "".

@@ -140,9 +140,7 @@ Array<Scalar> ToyXlnet<Scalar>::stream(Index l, const std::string& at, const Ask
     add(at + "q", q);
     const std::string biases = injected().is(106) ? "layer.0.rel_attn." : names;
     A u = tools_.weight(biases + "r_w_bias"), w = tools_.weight(biases + "r_r_bias");
-    if (injected().is(68, 0)) std::swap(u, w);
-    u = misread(std::move(u), injected());
-    w = misread(std::move(w), injected());
+    misread(u, w, injected());
     const double root = std::sqrt(static_cast<double>(config_.d_head));
     const double factor = bias_factor(root, injected());
     A ac = tools_.products(biased(q, u, factor), k), raw, bd;
