@@ -9,6 +9,7 @@
 #include "core/cli/words.h"
 #include "core/io/classes.h"
 #include "core/io/model_request.h"
+#include "core/models/classifier_head.h"
 #include "core/text/text_table.h"
 
 namespace {
@@ -46,14 +47,10 @@ std::vector<Classes> classes_of(const Opened& opened, const Trace& trace, const 
 /// none.
 std::string unused_heads(const Checkpoint& checkpoint) {
     std::string found;
-    int shown = 0;
-    for (const std::string& name : checkpoint.weights->names()) {
-        if (!name.starts_with("classifier.") && !name.starts_with("qa_outputs.") && !name.starts_with("logits_proj."))
-            continue;
-        if (++shown > 4) return found + ", ...";
-        found += shown == 1 ? ", a weight [classes,width] and a bias [classes]; found " : ", ";
-        found += name + " " + to_string(*checkpoint.weights->shape(name));
-    }
+    for (const std::string& tensor : head_tensors(*checkpoint.weights))
+        found +=
+            (found.empty() ? ", a weight [classes,width] and a bias [classes], of two classes or more; found " : ", ") +
+            tensor;
     return found;
 }
 

@@ -18,6 +18,7 @@
 #include "core/io/safetensors.h"
 #include "core/io/write_target.h"
 #include "core/json_text.h"
+#include "core/models/classifier_head.h"
 #include "core/text/text_table.h"
 #include "core/training/masked_words.h"
 #include "cuda/library.h"
@@ -162,6 +163,15 @@ Result backward(const Options& options) {
             tokens_as_json(prepared.segments), inputs_as_json(prepared.segments)};
 }
 
+/// A head of fine-tuning that the file holds and no stage shows; empty where there is none.
+std::string about_unread_head(const WeightSource& weights, const std::vector<std::string>& stages) {
+    const auto of_classes = [](const std::string& name) { return name.find("classifier.") != std::string::npos; };
+    if (std::any_of(stages.begin(), stages.end(), of_classes)) return "";
+    std::string tensors;
+    for (const std::string& tensor : head_tensors(weights)) tensors += (tensors.empty() ? "" : ", ") + tensor;
+    return tensors.empty() ? "" : "note: " + tensors + ": no stage shows this head, which is not computed";
+}
+
 template <class Scalar>
 Result forward(const cli::Command& program, const Options& options) {
     // A missing device is told before the model is read.
@@ -178,8 +188,13 @@ Result forward(const cli::Command& program, const Options& options) {
     if (options.request.segment > 0) check_memory(*model, prepared.segments, parse_dialect(options.dialect));
     const StageFilter wanted = options.stages.empty() ? StageFilter() : StageFilter(options.stages);
     try {
-        Trace trace = model->forward(prepared.segments, parse_dialect(options.dialect), wanted);
+        const Dialect dialect = parse_dialect(options.dialect);
+        Trace trace = model->forward(prepared.segments, dialect, wanted);
         for (const std::string& warning : model->warnings()) cli::say(program, "warning: " + warning);
+        if (const std::string note =
+                about_unread_head(*checkpoint.weights, model->stage_names(prepared.segments, dialect));
+            !note.empty())
+            cli::say(program, note);
         return {model->family(), std::move(trace), tokens_as_json(prepared.segments),
                 inputs_as_json(prepared.segments)};
     } catch (const Error& error) {

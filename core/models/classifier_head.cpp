@@ -15,6 +15,21 @@ std::optional<Shape> dense_shape(const WeightReader<Scalar>& weights, const std:
 
 }  // namespace
 
+std::vector<std::string> head_tensors(const WeightSource& weights) {
+    std::vector<std::string> found;
+    for (const std::string& name : weights.names())
+        for (const char* head : {"classifier.", "qa_outputs.", "logits_proj.", "start_logits.", "end_logits.",
+                                 "answer_class.", "score."}) {
+            if (!name.starts_with(head)) continue;
+            if (found.size() == 4) {
+                found.push_back("...");
+                return found;
+            }
+            found.push_back(name + " " + to_string(*weights.shape(name)));
+        }
+    return found;
+}
+
 template <class Scalar>
 ClassifierHead<Scalar> ClassifierHead<Scalar>::of_text(const PoolerLayout& layout, Index width, Index pooled,
                                                        Index classes) {

@@ -22,6 +22,10 @@ struct PoolerLayout {
     std::string token_field, activation_field;
 };
 
+/// "classifier.weight [3,20]": the tensors of a file by whose names they are a head on the last layer, whether it is
+/// one that is computed here or not; the first four, then "...".
+std::vector<std::string> head_tensors(const WeightSource& weights);
+
 /// One of two heads: pooled rows and a dense layer, or a dense layer for every token.
 template <class Scalar>
 class ClassifierHead {

@@ -170,6 +170,10 @@ RoformerConfig parse_roformer_config(const std::string& json, const std::string&
     config.tied_output = fields.flag("tie_word_embeddings", true);
     config.hidden_act = fields.activation("hidden_act", "gelu");
     config.layer_norm_eps = fields.positive("layer_norm_eps", 1e-12);
+    if (fields.text("norm_type", "layer_norm") != "layer_norm")
+        fields.throw_unreadable("norm_type", "layer_norm: RoFormer v2 is not computed", Fault::unsupported);
+    if (!fields.flag("use_bias", true))
+        fields.throw_unreadable("use_bias", "true: RoFormer v2 is not computed", Fault::unsupported);
     if (config.hidden_size % config.num_attention_heads != 0)
         fields.throw_unreadable("hidden_size",
                                 "a multiple of num_attention_heads = " + std::to_string(config.num_attention_heads),

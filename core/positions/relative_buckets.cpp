@@ -6,6 +6,18 @@
 
 namespace locus {
 
+namespace {
+
+/// ceil(ln(distance / middle) / ln((max_position - 1) / middle) (middle - 1)): how many buckets beyond the middle.
+template <class Float>
+std::int64_t buckets_beyond(std::int64_t distance, Index middle, Index max_position) {
+    const auto share = static_cast<Float>(distance) / static_cast<Float>(middle);
+    const auto whole = static_cast<Float>(static_cast<double>(max_position - 1) / static_cast<double>(middle));
+    return static_cast<std::int64_t>(std::ceil(std::log(share) / std::log(whole) * static_cast<Float>(middle - 1)));
+}
+
+}  // namespace
+
 std::int64_t log_bucket(std::int64_t offset, Index buckets, Index max_position, OffsetClamp clamp) {
     LOCUS_CHECK(buckets >= 2 && buckets % 2 == 0,
                 "log_bucket: buckets is " + std::to_string(buckets) + ", expected an even number of 2 or more");
@@ -20,11 +32,11 @@ std::int64_t log_bucket(std::int64_t offset, Index buckets, Index max_position, 
                                                ", expected more than buckets / 2 + 1 = " + std::to_string(middle + 1) +
                                                " for an offset of " + std::to_string(offset));
     // max_position - 1 in the denominator makes the last offset land on buckets - 1 exactly; ceil, not floor
-    // (da_utils.py make_log_bucket_position). In double: ceil of a value one ulp above a whole number would move the
-    // bucket.
-    const double ratio = std::log(static_cast<double>(distance) / static_cast<double>(middle)) /
-                         std::log(static_cast<double>(max_position - 1) / static_cast<double>(middle));
-    const auto bucket = static_cast<std::int64_t>(std::ceil(ratio * static_cast<double>(middle - 1))) + middle;
+    // (da_utils.py make_log_bucket_position). In double, as NumPy: ceil of a value one ulp above a whole number moves
+    // the bucket, and in transformers, whose tensors are float32, it does for some tables.
+    const std::int64_t beyond = clamp == OffsetClamp::hf ? buckets_beyond<float>(distance, middle, max_position)
+                                                         : buckets_beyond<double>(distance, middle, max_position);
+    const std::int64_t bucket = beyond + middle;
     return offset > 0 ? bucket : -bucket;
 }
 

@@ -8,10 +8,11 @@
 
 namespace locus {
 
-/// What happens to offsets of max_position and more before the logarithm.
+/// What happens to offsets of max_position and more before the logarithm, and in which precision that is taken.
 enum class OffsetClamp {
-    official,  // microsoft/DeBERTa: i - j is clamped to +-(max_position - 1) first
-    hf,        // transformers 4.57: not clamped; only the final row is, so far keys on the right use row 0 instead of 1
+    official,  // microsoft/DeBERTa: i - j is clamped to +-(max_position - 1) first; in double
+    hf,  // transformers 4.57: not clamped; only the final row is, so far keys on the right use row 0 instead of 1; in
+         // float32, which is another bucket for a few offsets of some tables: (128, 513) 128 and 256, not (256, 512)
 };
 
 /// Signed log bucket of one offset, before the shift by the span (itself up to buckets/2, then logarithmic).

@@ -203,8 +203,17 @@ TEST_CASE("classify: what cannot be classified is said in one sentence", "[cli]"
     refused({"--model", "tiny-v3", "a store"}, 4, "no head of classes, expected classifier.* or qa_outputs.*");
     refused({"--model", "tiny-txl", "a store"}, 4, "no head of classes");
     copy_changed(kModels / "tiny-v3", folder / "wide", Json::object(), {{"classifier.weight", {3, 20}}});
-    refused({"--model", (folder / "wide").string(), "a store"}, 4,
-            "a weight [classes,width] and a bias [classes]; found classifier.weight [3, 20]; locus fill");
+    refused(
+        {"--model", (folder / "wide").string(), "a store"}, 4,
+        "a weight [classes,width] and a bias [classes], of two classes or more; found classifier.weight [3, 20]; locus "
+        "fill");
+    const auto traced = [](const std::string& model) {
+        const Outcome outcome = run("locus-trace", {"--model", model, "--tokens", "1,6,2", "--stages", "layer.0.q"});
+        CHECK(outcome.status == 0);
+        return outcome.err;
+    };
+    CHECK_THAT(traced((folder / "wide").string()), Contains("classifier.weight [3, 20]: no stage shows this head"));
+    CHECK(traced("tiny-v3").empty());
     refused({"--model", "tiny-v3"}, 2, "neither a text nor --text-file");
     const std::string xlnet = with_head(folder.path(), "tiny-xlnet", 128, 2);
     write_file(folder / "lines.txt", " \n\n");

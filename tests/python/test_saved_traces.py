@@ -102,3 +102,17 @@ def test_the_reference_of_a_check():
     reference = wrong.reference()
     assert reference["layer.0.p2c"].dtype == np.float64 and reference.model == "tiny-v3"
     assert locus.check(reference, wrong, model="tiny-v3").mistake == wrong.check().mistake == 1
+
+
+def test_a_reference_of_another_dialect_is_completed_in_its_own(tmp_path):
+    """A query of padding attends evenly in transformers and to nothing in the reference dialect: mistake 33."""
+    given = {"tokens": [[1, 6, 56, 9, 2], [1, 7, 2, 0, 0]], "mask": [[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]}
+    reference = locus.trace("tiny-v3", inputs=given, dialect="hf", stages="layer.0.q", precision="f64")
+    whole = locus.trace("tiny-v3", inputs=given, dialect="hf", stages="layer.0.*", precision="f64")
+    port = {name: array * 1.5 if name == "layer.0.q" else array for name, array in whole.items()}
+    reference.save(tmp_path / "reference.safetensors")
+    for one in (reference, tmp_path / "reference.safetensors"):
+        report = locus.check(one, port, model="tiny-v3", inputs=given)
+        assert report.first == "layer.0.q"
+        assert report.stages["layer.0.probs"]["pass"]
+        assert 33 not in [found.number for found in report.diagnoses]

@@ -14,7 +14,7 @@ from .judging import about_doubtful, as_judged, doubtful_stages, without
 from .passes import Inputs, input_file_of, pass_of
 from .progress import shown_progress
 from .saved import load
-from .tracing import Trace, inputs_as_json
+from .tracing import DIALECTS, Trace, inputs_as_json
 
 # A trace, a file of one, or arrays and tensors by the names of stages.
 TraceLike = Union[Trace, Mapping[str, Any], PathLike]
@@ -203,6 +203,7 @@ def check(
         text_json, text, html = _core.check(
             expected.in_memory(), judged.in_memory(), judged.stored, its_name, name, folder, input_file, recorded,
             None if rtol is None else float(rtol), None if atol is None else float(atol), steps,
+            expected.dialect if expected.dialect in DIALECTS else "",
         )
     return Report(json.loads(text_json), text, html)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 FAMILIES = ("deberta", "roformer", "transfo-xl", "xlnet")
+DIALECTS = ("reference", "official", "hf", "paper")
 # As what a model may hold the numbers of a stage.
 DTYPES = ("F64", "F32", "F16", "BF16", "I64")
 _OF_LAYER = re.compile(r"(?:segment\.\d+\.)?layer\.(\d+)\.")

@@ -88,6 +88,12 @@ TEST_CASE("families: configurations that cannot be are refused by file and field
     CHECK(says(roformer("hidden_size", 25), "a multiple of num_attention_heads = 3"));
     CHECK(says(roformer("num_hidden_layers", 0), "num_hidden_layers is 0"));
     CHECK(says(roformer("rotary_value", "yes"), "rotary_value"));
+    for (const auto& [field, value] : {std::pair<const char*, json>{"norm_type", "rms_norm"}, {"use_bias", false}}) {
+        json second = config_of("hf_roformer");
+        second[field] = value;
+        CHECK(says(refusal([&] { parse_roformer_config(second.dump(), "config.json"); }, Fault::unsupported),
+                   "RoFormer v2 is not computed"));
+    }
     const auto xl = [](const char* field, const json& value, Fault fault) {
         json config = config_of("txl_basic");
         config[field] = value;

@@ -64,6 +64,31 @@ TEST_CASE("relative_buckets: beyond max_position the two codes part", "[relative
     CHECK(RelativeBuckets::logarithmic(1025, 1, 256, 512, OffsetClamp::official).row(1024, 0) == 511);
 }
 
+TEST_CASE("relative_buckets: logarithms in float32, as transformers takes them, move a few offsets",
+          "[relative_buckets][golden]") {
+    struct Moved {
+        Index buckets, max_position;
+        std::int64_t offset, in_float, in_double;
+    };
+    for (const Moved& one : {Moved{128, 513, 128, 85, 86},
+                             {128, 513, 256, 106, 107},
+                             {32, 129, 32, 21, 22},
+                             {32, 129, 64, 26, 27},
+                             {38, 514, 57, 25, 26},
+                             {38, 514, 171, 31, 32},
+                             {18, 65, 24, 14, 13}}) {
+        INFO(one.buckets << " " << one.max_position << " " << one.offset);
+        const auto by = [&](OffsetClamp clamp, std::int64_t offset) {
+            return log_bucket(offset, one.buckets, one.max_position, clamp);
+        };
+        CHECK(by(OffsetClamp::hf, one.offset) == one.in_float);
+        CHECK(by(OffsetClamp::hf, -one.offset) == -one.in_float);
+        CHECK(by(OffsetClamp::official, one.offset) == one.in_double);
+    }
+    for (std::int64_t offset = -511; offset < 512; ++offset)
+        CHECK(log_bucket(offset, 256, 512, OffsetClamp::hf) == log_bucket(offset, 256, 512, OffsetClamp::official));
+}
+
 TEST_CASE("relative_buckets: a max_position that the logarithm never reaches", "[relative_buckets]") {
     // 256 buckets on a model of 64 positions: every offset is its own bucket, as in transformers 4.57 and 5.24.
     for (const Index max_position : {1, 64, 128, 129})
