@@ -28,7 +28,7 @@ bool made_elsewhere(int number, const std::string& how) {
            how.find("one constant") != std::string::npos || how.find("dense layer") != std::string::npos ||
            how.find("random mask") != std::string::npos || how.ends_with("as the shift leaves it") ||
            how.starts_with("the feed-forward part times") || how.starts_with("bd ") || how.starts_with("ac ") ||
-           how.starts_with("padding queries too, ") ||  // of RoFormer
+           how.starts_with("padding queries too, ") || how.starts_with("a mask of pairs ") ||  // of RoFormer
            how.starts_with("Transformer-XL: ");         // of the toy ports
 }
 
