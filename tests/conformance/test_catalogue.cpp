@@ -29,7 +29,7 @@ bool made_elsewhere(int number, const std::string& how) {
            how.find("random mask") != std::string::npos || how.ends_with("as the shift leaves it") ||
            how.starts_with("the feed-forward part times") || how.starts_with("bd ") || how.starts_with("ac ") ||
            how.starts_with("padding queries too, ") || how.starts_with("a mask of pairs ") ||  // of RoFormer
-           how.starts_with("Transformer-XL: ");         // of the toy ports
+           how.starts_with("Transformer-XL: ");                                                // of the toy ports
 }
 
 /// Everything, the index alone, and the one late stage that the variant reaches.

@@ -2,6 +2,8 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "core/conformance/diagnosis/backward_pass.h"
+#include "core/conformance/diagnosis/mistaken_pass.h"
 #include "core/conformance/kit/case.h"
 #include "core/conformance/kit/first_divergence.h"
 #include "core/training/masked_words.h"
@@ -213,6 +215,40 @@ TEST_CASE("pairs: gradients beside those of locus trace are judged without the f
                 CHECK(report.all->repaired == Repaired::yes);
             }
     }
+}
+
+TEST_CASE("pairs: beside a wrong forward pass gradients wait, and get no name of their own", "[kit][gradients]") {
+    const GradientRange& range = range_of(kModels[0]);
+    const RightPass forward = RightPass::of(range.model, range.segments, Dialect::reference);
+    RightPass both = forward;
+    add_backward_pass(both, [](const std::string&) { return true; }, {});
+    const Trace wrong = mistaken_pass(forward, mistake_of(26).variants.front()).trace;
+    const auto judged = [&](const Trace& pass) {
+        Trace port;
+        for (const Stage& stage : pass.stages()) port.add(stage);
+        for (const Stage& stage : both.trace.stages()) {
+            if (!stage.name.starts_with("grad.")) continue;
+            const bool doubled = stage.name == "grad.layer.0.k" || stage.name == "grad.layer.1.c2p";
+            port.add<double>(stage.name,
+                             mapped(widened(stage), [&](double value) { return doubled ? 2 * value : value; }));
+        }
+        TracePair pair;
+        pair.reference = both.trace;
+        pair.candidate = port;
+        pair.model = range.model;
+        pair.segments = range.segments;
+        return judge_pair(pair);
+    };
+    const CaseReport behind_wrong = judged(wrong);
+    REQUIRE(behind_wrong.diagnosis->named);
+    CHECK(behind_wrong.diagnosis->named->mistake == 26);
+    for (const WrongStage& stage : behind_wrong.all->stages) CHECK_FALSE(stage.stage.starts_with("grad."));
+    CHECK(behind_wrong.all->not_judged == std::vector<std::string>{"grad.layer.1.c2p", "grad.layer.0.k"});
+    CHECK(behind_wrong.all->repaired == Repaired::unknown);
+    CHECK(pair_text(behind_wrong).find("2 gradients are judged when the forward pass is right") != std::string::npos);
+    const CaseReport behind_right = judged(forward.trace);
+    CHECK(behind_right.all->stages.size() == 2);
+    CHECK(behind_right.all->not_judged.empty());
 }
 
 TEST_CASE("kit gradients: under another dialect the backward pass is that of its forward pass", "[kit][gradients]") {

@@ -504,6 +504,16 @@ private:
     std::map<std::string, bool> of_other_parts_;  // stems that other parts were tried at: whether some explain it
 };
 
+bool is_gradient(const std::string& stage) { return stage.starts_with("grad."); }
+
+/// An automatic backward pass has the derivatives of what the forward pass computes, right or wrong.  So beside a stage
+/// of the forward pass that is wrong by itself gradients prove nothing, and wait until it is right.
+bool has_wrong_forward_pass(const AllMistakes& all) {
+    return std::any_of(all.stages.begin(), all.stages.end(), [](const WrongStage& each) {
+        return !is_gradient(each.stage) && each.saved.empty() && !each.diagnosis.follows;
+    });
+}
+
 }  // namespace
 
 const char* repaired_word(Repaired repaired) {
@@ -518,15 +528,21 @@ AllMistakes diagnose_all(const Evidence& evidence, const Comparison& comparison,
         return std::move(search.result);
     }
     std::vector<StageVerdict> layer;
+    const auto judge_layer = [&] {
+        search.judge_layer(layer);
+        layer.clear();
+    };
     for (const StageVerdict& verdict : comparison.stages) {
         if (verdict.pass || verdict.name == first.name) continue;
-        if (!layer.empty() && around(layer.front().name) != around(verdict.name)) {
-            search.judge_layer(layer);
-            layer.clear();
-        }
-        layer.push_back(verdict);
+        // Gradients stand behind all stages of the forward pass.
+        const bool is_behind = !layer.empty() && is_gradient(layer.front().name) != is_gradient(verdict.name);
+        if (is_behind || (!layer.empty() && around(layer.front().name) != around(verdict.name))) judge_layer();
+        if (is_gradient(verdict.name) && has_wrong_forward_pass(search.result))
+            search.result.not_judged.push_back(verdict.name);
+        else
+            layer.push_back(verdict);
     }
-    search.judge_layer(layer);
+    judge_layer();
     AllMistakes all = std::move(search.result);
     const bool explained = std::all_of(all.stages.begin(), all.stages.end(), [](const WrongStage& each) {
         return each.explained() || each.diagnosis.follows;

@@ -31,8 +31,9 @@ enum class Repaired {
 const char* repaired_word(Repaired repaired);
 
 struct AllMistakes {
-    std::vector<WrongStage> stages;       // in model order; the first is the first wrong stage
-    std::vector<std::string> not_judged;  // wrong stages that no formula reaches from what is reported
+    std::vector<WrongStage> stages;  // in model order; the first is the first wrong stage
+    // Wrong stages that no formula reaches from what is reported, and gradients behind a wrong forward pass.
+    std::vector<std::string> not_judged;
     Repaired repaired = Repaired::unknown;
     std::size_t pairs_tried = 0;  // of two mistakes, at all stages that none explains alone: what a search costs
     Index tokens_for_passes = 0;  // of a text that is short enough for whole passes, where this one is not

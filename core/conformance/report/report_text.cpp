@@ -143,14 +143,24 @@ std::string found_again(const AllMistakes& all, const std::string& first_at) {
     return counted_list(stages);
 }
 
+/// Of stages that nobody judged: why not; empty where there are none.
+std::string why_unknown(const AllMistakes& all) {
+    const auto is_gradient = [](const std::string& stage) { return stage.starts_with("grad."); };
+    if (all.not_judged.empty()) return "";
+    const auto count = all.not_judged.size();
+    if (is_gradient(all.not_judged.front()) && !is_gradient(all.stages.front().stage))
+        return (count == 1 ? all.not_judged.front() + " is" : std::to_string(count) + " gradients are") +
+               " judged when the forward pass is right";
+    return "nobody can say what " + all.not_judged.front() + " follows from" +
+           (count > 1 ? " (and " + std::to_string(count - 1) + " more)" : "");
+}
+
 /// What a repair of all that was found would leave; `several` mistakes were found.
 std::string after_repair(const AllMistakes& all, bool several) {
     std::vector<std::string> unexplained;
     for (const WrongStage& stage : all.stages)
         if (!stage.explained() && !stage.diagnosis.follows) unexplained.push_back(stage.stage);
-    std::string unknown;
-    if (!all.not_judged.empty()) unknown = "nobody can say what " + all.not_judged.front() + " follows from";
-    if (all.not_judged.size() > 1) unknown += " (and " + std::to_string(all.not_judged.size() - 1) + " more)";
+    const std::string unknown = why_unknown(all);
     const bool no = all.repaired == Repaired::no;
     if (no && unexplained.size() == all.stages.size())
         return unknown.empty()

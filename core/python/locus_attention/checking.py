@@ -58,7 +58,7 @@ class Report:
     saved        stages that are computed rightly while other numbers were saved under their name: a sentence each, by
                  name
     doubt        why the reference itself may be the wrong one, one sentence; empty where it is not doubted
-    not_judged   wrong stages of which nobody can say what they follow from
+    not_judged   wrong stages of which nobody can say what they follow from, and gradients beside a wrong forward pass
     right_once_repaired   True if nothing else is wrong once these are repaired, None if that is not known
     pattern      what the difference looks like, one sentence; empty if all pass
     stages       verdicts by name, in model order
