@@ -35,7 +35,7 @@ def test_a_file_of_the_program_says_the_same(tmp_path):
     file = tmp_path / "p.safetensors"
     arguments = ["--model", "tiny-roformer", "--text", "tom went", "--out", str(file)]
     subprocess.run([sys.executable, "-m", "locus_attention", "trace", *arguments], check=True, capture_output=True)
-    assert "family" not in metadata_of(file)
+    assert metadata_of(file)["family"] == "roformer"
     back = locus.load(file)
     assert (back.family, back.model) == ("roformer", "tiny-roformer") and back.check().passed
 
