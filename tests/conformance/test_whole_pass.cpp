@@ -265,4 +265,54 @@ TEST_CASE("whole pass: stages that the reference lacks are compared with the mod
     CHECK(judge_pair(pair).filled == 0);
 }
 
+// What must have no name, and what is told by more than one stage.
+
+namespace {
+
+/// What is said of a port that makes `way` in a whole pass of a recorded case, and dumps what `globs` keep of it.
+CaseReport said_of(Family family, const std::string& name, const Variant& way, const std::string& globs) {
+    const Range& range = several_range(family, name);
+    const RightPass right = RightPass::of(range.model, range.segments, Dialect::hf);
+    const Trace port = only(mistaken_pass(right, way).trace, globs);
+    TracePair pair;
+    pair.reference = right.trace;
+    pair.candidate = port;
+    pair.model = range.model;
+    pair.segments = range.segments;
+    pair.dialect = Dialect::hf;
+    return judge_pair(pair);
+}
+
+}  // namespace
+
+TEST_CASE("whole pass: a stage of nothing but NaN is no mistake's", "[kit][several]") {
+    const Variant nothing{"", {{"/mlm.logits", {"/mlm.transform"}, [](const Replay& at) {
+                                    return mapped(at.right("/mlm.logits"), [](double) { return std::nan(""); });
+                                }}}};
+    for (const char* globs : {"mlm.logits", "layer.1.output,mlm.logits"}) {
+        const CaseReport report = said_of(Family::roformer, "hf_roformer_mask3d", nothing, globs);
+        REQUIRE(report.diagnosis);
+        CHECK_FALSE(report.diagnosis->named);
+    }
+}
+
+TEST_CASE("whole pass: probabilities that are not mixed over heads are no sum in float", "[kit][several]") {
+    const Variant unmixed{"", {{"probs_mixed", {"probs"}, [](const Replay& at) { return at("probs"); }}}};
+    for (const char* globs : {"mlm.logits", "*.context", "*.output"}) {
+        const CaseReport report = said_of(Family::deberta, "hf_deberta_v1_talking_head", unmixed, globs);
+        REQUIRE(report.diagnosis);
+        CHECK_FALSE(report.diagnosis->named);
+    }
+}
+
+TEST_CASE("whole pass: a way that changes both streams of XLNet is told from one that changes the first",
+          "[kit][several]") {
+    const Variant& exchanged = mistake_of(73).variants.at(2);
+    const CaseReport report = said_of(Family::xlnet, "hf_xlnet_order_3241", exchanged, "*");
+    REQUIRE(report.diagnosis);
+    REQUIRE(report.diagnosis->named);
+    CHECK(report.diagnosis->named->way == &exchanged);
+    CHECK(report.all->repaired == Repaired::yes);
+}
+
 }  // namespace locus::test::test_whole_pass

@@ -80,7 +80,7 @@ public:
             add_saved(std::move(stage), right);
             return false;
         }
-        if (!stage.diagnosis.named) {
+        if (!stage.diagnosis.named && !has_no_number(evidence_, verdict)) {
             WholePassSearch passes = whole_pass_behind(evidence_, seen_, verdict);
             result.tokens_for_passes = passes.most_tokens;
             if (std::optional<WholePass>& whole = passes.found) {
@@ -376,7 +376,7 @@ private:
         const std::vector<Explanation>& judged = stage.diagnosis.judged;
         const bool compared = verdict.worst >= 0 || verdict.reason.starts_with("shape");
         if (!stage.diagnosis.named && compared && verdict.wrong >= kFewestWrong &&
-            !is_unwritten_gradient(evidence, verdict) &&
+            !is_unwritten_gradient(evidence, verdict) && !has_no_number(evidence, verdict) &&
             std::none_of(judged.begin(), judged.end(), [](const Explanation& each) { return each.fits(); })) {
             const Judge judge(evidence, seen, verdict, assumed);
             // What is wrong in a layer may have been wrong in those before; one number is one mistake, whichever two

@@ -70,14 +70,6 @@ std::string where_it_began(const Evidence& evidence, const Comparison& compariso
            percent(first->share()) + " of what it may be";
 }
 
-/// Every mistake that ends in NaN would explain it.
-bool has_no_number(const Evidence& evidence, const StageVerdict& verdict) {
-    if (!evidence.candidate.has(verdict.name)) return false;
-    const Tensor<double> values = widened(*evidence.candidate.at(verdict.name));
-    return !values.empty() && std::none_of(values.values().begin(), values.values().end(),
-                                           [](double value) { return std::isfinite(value); });
-}
-
 }  // namespace
 
 Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict,

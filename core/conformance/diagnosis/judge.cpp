@@ -48,6 +48,14 @@ bool is_unwritten_gradient(const Evidence& evidence, const StageVerdict& verdict
     return found && largest_size(widened(*found)) <= verdict.allowed;  // what cancels leaves its last digits
 }
 
+bool has_no_number(const Evidence& evidence, const StageVerdict& verdict) {
+    const auto found = evidence.candidate.find(verdict.name);
+    if (!found) return false;
+    const Tensor<double> values = widened(*found);
+    return !values.empty() && std::none_of(values.values().begin(), values.values().end(),
+                                           [](double value) { return std::isfinite(value); });
+}
+
 double largest_difference(const Tensor<double>& a, const Tensor<double>& b) {
     return a.shape() == b.shape() ? worst_difference(a.data(), b.data(), a.size())
                                   : std::numeric_limits<double>::infinity();

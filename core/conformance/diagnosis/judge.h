@@ -37,6 +37,8 @@ std::optional<Matrix<double>> part_of(const Tensor<double>& stage, Index at, con
 double largest_size(const Tensor<double>& values);
 /// A gradient that is 0 everywhere: nothing was ever written there, and whatever multiplies by 0 would explain it.
 bool is_unwritten_gradient(const Evidence& evidence, const StageVerdict& verdict);
+/// True where the candidate's stage is all NaN and infinity, which every mistake that ends in NaN would explain.
+bool has_no_number(const Evidence& evidence, const StageVerdict& verdict);
 
 class Judge {
 public:
