@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/conformance/diagnosis/all_mistakes.h"
+#include "core/conformance/diagnosis/judge.h"
 #include "core/conformance/diagnosis/mistaken_pass.h"
 #include "core/conformance/diagnosis/whole_pass.h"
 #include "core/conformance/kit/first_divergence.h"
@@ -325,6 +326,25 @@ TEST_CASE("whole pass: a way that changes both streams of XLNet is told from one
     REQUIRE(report.diagnosis->named);
     CHECK(report.diagnosis->named->way == &exchanged);
     CHECK(report.all->repaired == Repaired::yes);
+}
+
+TEST_CASE("whole pass: a target that stands for no token says nothing about queries that see no key",
+          "[kit][several]") {
+    const Range& range = several_range(Family::xlnet, "hf_xlnet_bi");
+    const RightPass right = RightPass::of(range.model, range.segments, Dialect::hf);
+    // With input_mask inverted a text without padding sees nothing; transformers attends evenly there.
+    const MistakenPass wrong = mistaken_pass(right, mistake_of(72).variants.at(5));
+    const Tensor<double> before = widened(right.trace.at("layer.0.g.probs")),
+                         after = widened(wrong.trace.at("layer.0.g.probs"));
+    Index unused = 0;
+    for (Index row = 0; row < before.rows().rows(); ++row) {
+        const double sum = before.rows().row(row).sum();
+        unused += sum == 0;
+        INFO("row " << row);
+        CHECK(std::abs(after.rows().row(row).sum() - sum) <= 1e-12);
+    }
+    CHECK(unused > 0);
+    CHECK(largest_difference(before, after) > 0.1);
 }
 
 }  // namespace locus::test::test_whole_pass
