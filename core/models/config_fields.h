@@ -1,6 +1,7 @@
 #pragma once
 // The fields of a config.json, each refused by name when it is wrong.
 #include <string>
+#include <vector>
 
 #include "core/json_text.h"
 #include "core/models/activation.h"
@@ -20,6 +21,15 @@ public:
     /// and transformers reads both.
     std::string either(const std::string& name, const std::string& other) const {
         return !has(name) && has(other) ? other : name;
+    }
+
+    /// "has no mem_len, and 0 is taken: transformers would take 1600", added to `said` where the field is not there at
+    /// all; null is a value of its own.
+    void note_absent(const std::string& name, const std::string& taken, const std::string& elsewhere,
+                     std::vector<std::string>& said) const {
+        if (has(name) || is_null(name)) return;
+        said.push_back("config.json has no " + name + ", and " + taken + " is taken: transformers would take " +
+                       elsewhere);
     }
 
     /// Throws Error(unsupported) for a name that Locus does not know.

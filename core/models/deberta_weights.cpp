@@ -83,6 +83,11 @@ const HeadNames* find_head(const WeightSource& source) {
     return nullptr;
 }
 
+/// A head that is named lm_predictions has no output matrix of its own, whatever config.json says.
+bool ties_output(const DebertaConfig& config, const HeadNames& head) {
+    return config.tied_output || !std::string_view(head.dense).starts_with("cls.");
+}
+
 }  // namespace
 
 template <class Scalar>
@@ -278,7 +283,7 @@ template <class Scalar>
 OutputLayer DebertaWeights<Scalar>::head_output() const {
     const HeadNames* head = find_head(*source_);
     LOCUS_CHECK(head, source_->location() + ": there is no masked-word head");
-    return output_layer(reader_, config_.tied_output || !std::string_view(head->dense).starts_with("cls."), head->bias);
+    return output_layer(reader_, ties_output(config_, *head), head->bias);
 }
 
 template <class Scalar>
@@ -289,6 +294,7 @@ const RowVector<Scalar>& DebertaWeights<Scalar>::head_bias() const {
 
 template <class Scalar>
 Matrix<Scalar> DebertaWeights<Scalar>::output_block(Index first, Index count) const {
+    if (const HeadNames* head = find_head(*source_)) note_other_output(reader_, ties_output(config_, *head));
     return reader_.block(head_output().table, first, count);
 }
 

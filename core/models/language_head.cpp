@@ -78,6 +78,11 @@ OutputLayer output_layer(const WeightReader<Scalar>& weights, bool tied, const s
 }
 
 template <class Scalar>
+void note_other_output(const WeightReader<Scalar>& weights, bool tied) {
+    if (tied) weights.note_if_untied("cls.predictions.decoder.weight", "embeddings.word_embeddings.weight");
+}
+
+template <class Scalar>
 void masked_words(const MaskedWordHead<Scalar>& head, const ModelInput& input, const Tensor<Scalar>& x, Trace& trace,
                   const Operations<Scalar>& compute) {
     everywhere(compute, head, x, trace);
@@ -90,6 +95,8 @@ void masked_words(const MaskedWordHead<Scalar>& head, const ModelInput& input, c
 
 template OutputLayer output_layer<float>(const WeightReader<float>&, bool, const std::string&);
 template OutputLayer output_layer<double>(const WeightReader<double>&, bool, const std::string&);
+template void note_other_output<float>(const WeightReader<float>&, bool);
+template void note_other_output<double>(const WeightReader<double>&, bool);
 template void masked_words<float>(const MaskedWordHead<float>&, const ModelInput&, const Tensor<float>&, Trace&,
                                   const Operations<float>&);
 template void masked_words<double>(const MaskedWordHead<double>&, const ModelInput&, const Tensor<double>&, Trace&,

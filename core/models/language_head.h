@@ -32,6 +32,10 @@ struct OutputLayer {
 template <class Scalar>
 OutputLayer output_layer(const WeightReader<Scalar>& weights, bool tied, const std::string& bias);
 
+/// Notes a cls.predictions.decoder that is not read, where its numbers are not those of the word table.
+template <class Scalar>
+void note_other_output(const WeightReader<Scalar>& weights, bool tied);
+
 /// mlm.*: norm(act(dense(x))) against the table, for all tokens and for input.mask_positions; the loss of every
 /// label above 0, sample by sample.  x [B,T,D].
 template <class Scalar>

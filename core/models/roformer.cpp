@@ -146,6 +146,7 @@ void Roformer<Scalar>::head(const ModelInput& input, const Tensor<Scalar>& x, Tr
     head.activation = config_.hidden_act;
     head.eps = config_.layer_norm_eps;
     const OutputLayer output = output_layer(weights_, config_.tied_output, kHeadBias);
+    note_other_output(weights_, config_.tied_output);
     head.table = [&](Index first, Index count) { return weights_.block(output.table, first, count); };
     head.words = config_.vocab_size;
     head.bias = weights_.vector(output.bias, config_.vocab_size);

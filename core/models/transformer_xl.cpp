@@ -216,6 +216,7 @@ TransformerXl<Scalar>::TransformerXl(const TransformerXlConfig& config, std::sha
     words_.expect(expected);
     weights_.require_all(expected);
     weights_.note_more_layers("layers.", config_.n_layer);
+    for (const std::string& note : config_.notes) weights_.note(note);
 }
 
 template <class Scalar>

@@ -66,6 +66,12 @@ TransformerXlConfig parse_transformer_xl_config(const std::string& json, const s
     if (fields.number("attn_type", 0, 0) != 0)
         fields.throw_unreadable("attn_type", "0, relative attention with fixed sinusoids", Fault::unsupported);
     read_clusters(fields, config);
+
+    // Absent is what the authors' train.py has; TransfoXLConfig is the model of WikiText-103.
+    fields.note_absent("mem_len", "0", "1600", config.notes);
+    fields.note_absent("clamp_len", "-1", "1000", config.notes);
+    fields.note_absent("same_length", "false", "true", config.notes);
+    fields.note_absent("untie_r", "false", "true", config.notes);
     return config;
 }
 

@@ -24,6 +24,8 @@ struct TransformerXlConfig {
     bool untie_r = false;     // u and v per layer
     bool tied_output = true;  // the word tables are the output matrices
     double layer_norm_eps = 1e-5;
+    // A sentence for each field that config.json leaves out and of which transformers would take another value.
+    std::vector<std::string> notes;
 
     // Words in clusters, the most frequent first: cluster n holds the ids from its begin to before its end.
     std::vector<Index> cutoffs;  // ends of all clusters but the last, rising; empty: one cluster, a plain softmax

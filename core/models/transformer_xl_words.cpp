@@ -99,6 +99,7 @@ Matrix<Scalar> TransformerXlWords<Scalar>::projected(const ConstView<Scalar>& x,
     const std::string name = tied || !weights_.has(output_projection(cluster))
                                  ? input_projection(config_.own_tables() ? cluster : 0)
                                  : output_projection(cluster);
+    if (tied) weights_.note_if_untied(output_projection(cluster), name);
     const Index width = config_.own_tables() ? config_.cluster_width(cluster) : config_.d_embed;
     return compute_.dense(x, {weights_.matrix(name, {config_.d_model, width}).transpose(), {}});
 }
@@ -115,6 +116,7 @@ template <class Scalar>
 Matrix<Scalar> TransformerXlWords<Scalar>::cluster_logits(const ConstView<Scalar>& x, Index cluster) const {
     const Rows rows = rows_of(config_, cluster);
     const std::string table = config_.tied_output ? input_table(rows.table) : output_layer(rows.table) + "weight";
+    if (config_.tied_output) weights_.note_if_untied(output_layer(rows.table) + "weight", table);
     const WordBlock<Scalar> block = [&](Index first, Index count) {
         return weights_.block(table, rows.first + first, count);
     };

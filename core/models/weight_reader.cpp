@@ -62,6 +62,27 @@ void WeightReader<Scalar>::note_unread_in_layers(const std::string& prefix,
 }
 
 template <class Scalar>
+void WeightReader<Scalar>::note_if_untied(const std::string& own, const std::string& table) const {
+    const auto found = shape(own), expected = shape(table);
+    if (!found || found != expected || found->empty()) return;
+    {
+        const std::lock_guard lock(guard_);
+        if (!compared_.insert(own).second) return;
+    }
+    // A block of rows at a time: a word table may take gigabytes.
+    constexpr Index kRows = 4096;
+    for (Index first = 0; first < found->at(0); first += kRows) {
+        const Index count = std::min(kRows, found->at(0) - first);
+        const Matrix<Scalar> here = read_rows<Scalar>(*source_, own, first, count),
+                             there = read_rows<Scalar>(*source_, table, first, count);
+        const auto both_nan = here.array() != here.array() && there.array() != there.array();
+        if ((here.array() == there.array() || both_nan).all()) continue;
+        return note("config.json ties " + own + " to " + table + ", but the file holds other numbers for it: " + table +
+                    " is read for both, as transformers did before version 5, which keeps the two apart");
+    }
+}
+
+template <class Scalar>
 void WeightReader<Scalar>::note(const std::string& what) const {
     const std::string sentence = location() + ": " + what;
     const std::lock_guard lock(guard_);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,6 +62,10 @@ public:
     /// the configuration does not ask for.
     void note_unread_in_layers(const std::string& prefix,
                                const std::vector<std::pair<std::string, Shape>>& expected) const;
+    /// Notes that the file holds `own` with other numbers than `table`, to which config.json ties it: `table` is read,
+    /// as by transformers before 5; since 5 it keeps both.  Reads the two until they differ, once; nothing is said
+    /// where there is no `own` of that shape.
+    void note_if_untied(const std::string& own, const std::string& table) const;
     std::string location() const { return source_->location(); }
 
 private:
@@ -69,6 +74,7 @@ private:
     std::shared_ptr<const WeightSource> source_;
     mutable std::mutex guard_;
     mutable std::vector<std::string> warnings_;
+    mutable std::set<std::string> compared_;  // what note_if_untied has read
 };
 
 /// One value per layer, made on first use and then kept; references stay valid.

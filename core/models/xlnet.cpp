@@ -184,6 +184,7 @@ void Xlnet<Scalar>::head(const ModelInput& input, const XlnetContext<Scalar>& pa
     // Words are predicted by g where there are targets, else by h.
     const Tensor<Scalar>& top = pass.has_targets() ? x.g : x.h;
     const char* table = config_.tied_output ? kXlnetWordTable : kXlnetOutputTable;
+    if (config_.tied_output) weights_.note_if_untied(kXlnetOutputTable, kXlnetWordTable);
     const WordBlock<Scalar> block = [&](Index first, Index count) { return weights_.block(table, first, count); };
     const Matrix<Scalar> logits = compute_.word_logits(top.rows(), block, config_.vocab_size,
                                                        weights_.vector(kXlnetOutputBias, config_.vocab_size));
@@ -245,6 +246,7 @@ Xlnet<Scalar>::Xlnet(const XlnetConfig& config, std::shared_ptr<const WeightSour
     : config_(config), weights_(std::move(weights)), compute_(compute), layers_(config.n_layer) {
     weights_.require_all(expected_tensors(config_));
     weights_.note_more_layers("layer.", config_.n_layer);
+    for (const std::string& note : config_.notes) weights_.note(note);
     weights_.note_unread_in_layers("layer.", expected_tensors(config_).all());
     classifier_ = ClassifierHead<Scalar>::find(
         weights_, config_.d_model,

@@ -36,6 +36,8 @@ struct XlnetConfig {
     // Of a fine-tuned classifier, where there is one.
     std::string summary_type = "last", summary_activation = "tanh";
     bool summary_use_proj = true;
+    // A sentence for each field that config.json leaves out and of which transformers would take another value.
+    std::vector<std::string> notes;
 };
 
 /// Throws Error(unreadable) for missing or impossible fields; each sentence names the file and the field.

@@ -42,6 +42,7 @@ XlnetConfig parse_xlnet_config(const std::string& json, const std::string& locat
     config.summary_use_proj = fields.flag("summary_use_proj", true);
     if (config.d_model % 2 != 0)
         fields.throw_unreadable("d_model", "an even number: sinusoids come in pairs", Fault::unreadable);
+    fields.note_absent("mem_len", "0", "512", config.notes);
     return config;
 }
 

@@ -71,6 +71,26 @@ private:
     std::string more_;
 };
 
+/// The tensors of a checkpoint, and one as large as `table` under the name `own`, whose numbers are those plus `shift`
+/// in its last row.
+class WithOwn : public Without {
+public:
+    WithOwn(std::shared_ptr<const WeightSource> all, std::string own, std::string table, float shift)
+        : Without(std::move(all), ""), own_(std::move(own)), table_(std::move(table)), shift_(shift) {}
+    std::optional<Shape> shape(const std::string& name) const override {
+        return Without::shape(name == own_ ? table_ : name);
+    }
+    Matrix<float> rows_f32(const std::string& name, Index first, Index rows) const override {
+        Matrix<float> values = Without::rows_f32(name == own_ ? table_ : name, first, rows);
+        if (name == own_ && first + rows == shape(own_)->at(0)) values.bottomRows(1).array() += shift_;
+        return values;
+    }
+
+private:
+    std::string own_, table_;
+    float shift_;
+};
+
 bool says(const std::string& sentence, const std::string& what) {
     INFO(sentence);
     return sentence.find(what) != std::string::npos;
@@ -216,6 +236,62 @@ TEST_CASE("families: what the file holds and the model does not compute is said"
         REQUIRE(model->warnings().size() == 1);
         CHECK(says(model->warnings()[0], "but no " + dense + ": no word is predicted"));
     }
+}
+
+TEST_CASE("families: an output matrix that is tied and holds other numbers is said", "[families][bad]") {
+    struct Tie {
+        const char *model, *own, *table;
+    };
+    for (const auto& [name, own, table] :
+         {Tie{"hf_deberta_v2_short", "cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"},
+          Tie{"hf_roformer", "cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"},
+          Tie{"hf_xlnet_bi", "lm_loss.weight", "word_embedding.weight"},
+          Tie{"txl_basic", "crit.out_layers.0.weight", "word_emb.emb_layers.0.weight"},
+          Tie{"txl_word_clusters", "crit.out_layers.2.weight", "word_emb.emb_layers.2.weight"},
+          Tie{"txl_word_clusters", "crit.out_projs.1", "word_emb.emb_projs.1"}}) {
+        INFO(name << " " << own);
+        const Checkpoint checkpoint = open_checkpoint(kOracle / name / "model");
+        const auto warnings = [&](float shift) {
+            const auto model = open_model<float>(checkpoint.config_json, "config.json",
+                                                 std::make_shared<WithOwn>(checkpoint.weights, own, table, shift));
+            const auto forward = [&](const char* stages) {
+                model->forward({tokens_of({1, 4})}, Dialect::reference, StageFilter(stages));
+            };
+            forward("embeddings.*");
+            CHECK(model->warnings().empty());  // what is not read is not compared
+            forward("*logits");
+            forward("*logits");
+            return model->warnings();
+        };
+        CHECK(warnings(0).empty());
+        const auto said = warnings(0.5f);
+        REQUIRE(said.size() == 1);
+        CHECK(says(said[0], std::string("config.json ties ") + own + " to " + table +
+                                ", but the file holds other numbers for it"));
+    }
+}
+
+TEST_CASE("families: absent fields of which transformers takes another value are said", "[families][bad]") {
+    const auto warnings = [](const char* name, const std::vector<std::string>& fields, bool null) {
+        const Checkpoint checkpoint = open_checkpoint(kOracle / name / "model");
+        json config = json::parse(checkpoint.config_json);
+        for (const std::string& field : fields)
+            if (null)
+                config[field] = nullptr;
+            else
+                config.erase(field);
+        return open_model<float>(config.dump(), "config.json", checkpoint.weights)->warnings();
+    };
+    const auto said = warnings("txl_basic", {"mem_len", "clamp_len", "same_length", "untie_r"}, false);
+    REQUIRE(said.size() == 4);
+    CHECK(says(said[0], "config.json has no mem_len, and 0 is taken: transformers would take 1600"));
+    CHECK(says(said[1], "has no clamp_len, and -1 is taken: transformers would take 1000"));
+    CHECK(says(said[2], "has no same_length, and false is taken: transformers would take true"));
+    CHECK(says(said[3], "has no untie_r, and false is taken: transformers would take true"));
+    const auto xlnet = warnings("hf_xlnet_mems", {"mem_len"}, false);
+    REQUIRE(xlnet.size() == 1);
+    CHECK(says(xlnet[0], "config.json has no mem_len, and 0 is taken: transformers would take 512"));
+    CHECK(warnings("hf_xlnet_mems", {"mem_len"}, true).empty());
 }
 
 TEST_CASE("families: tables that do not fit the clusters of words are named", "[families][bad]") {
