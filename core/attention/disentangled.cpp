@@ -37,11 +37,13 @@ Matrix<Scalar> content_to_position(const ConstView<Scalar>& q, const ConstView<S
 template <class Scalar>
 Matrix<Scalar> position_to_content(const ConstView<Scalar>& k, const ConstView<Scalar>& q_r,
                                    const RelativeBuckets& buckets, P2cIndex index) {
+    // delta(j,i) takes the buckets with queries and keys exchanged.
+    check_shape("position_to_content", "k", k, index == P2cIndex::paper_ji ? buckets.queries() : buckets.keys(),
+                k.cols());
+    check_shape("position_to_content", "q_r", q_r, 2 * buckets.span(), k.cols());
     // As printed, key j asks with its own offset j - i: then p2c is the c2p of k and q_r with the two tokens exchanged.
     if (index == P2cIndex::paper_ji) return content_to_position<Scalar>(k, q_r, buckets).transpose();
 
-    check_shape("position_to_content", "k", k, buckets.keys(), k.cols());
-    check_shape("position_to_content", "q_r", q_r, 2 * buckets.span(), k.cols());
     // What each relative position asks of the key's word: table[j,r] = k_j . q_r[r], [Tk,2k].  Its rows belong to keys.
     const Matrix<Scalar> table = products_of_rows<Scalar>(k, q_r);
     // The row is delta(i,j), the query's offset, although the table belongs to the key: this is how every released
@@ -95,8 +97,8 @@ void check_head(const DisentangledHead<Scalar>& head, const RelativeBuckets& buc
     check_shape(kDisentangledBackward, "k", head.k, keys, width);
     check_shape(kDisentangledBackward, "v", head.v, keys, head.v.cols());
     check_shape(kDisentangledBackward, "probs", head.probs, queries, keys);
-    // An empty matrix says that there was none: no dropout, no c2p, no p2c.
     check_shape(kDisentangledBackward, "the gradient of the context", d_context, queries, head.v.cols());
+    // An empty matrix says that there was none: no dropout, no c2p, no p2c.
     if (head.keep.size() > 0) check_shape(kDisentangledBackward, "keep", head.keep, queries, keys);
     if (head.k_r.size() > 0) check_shape(kDisentangledBackward, "k_r", head.k_r, 2 * buckets.span(), width);
     if (head.q_r.size() > 0) check_shape(kDisentangledBackward, "q_r", head.q_r, 2 * buckets.span(), width);
@@ -175,7 +177,7 @@ PositionGradients<Scalar> position_to_position_backward(const ConstView<Scalar>&
 namespace {
 
 template <class Scalar>
-void check_cell(const HeadTensors<Scalar>& head, const RelativeBuckets& buckets, Index i, Index j) {
+void check_cell(const HeadTensors<Scalar>& head, const RelativeBuckets& buckets, P2cIndex p2c_index, Index i, Index j) {
     LOCUS_CHECK(head.q.rows() == buckets.queries() && head.k.rows() == buckets.keys(),
                 "explain_cell: " + std::to_string(head.q.rows()) + " queries and " + std::to_string(head.k.rows()) +
                     " keys, expected " + std::to_string(buckets.queries()) + " and " + std::to_string(buckets.keys()) +
@@ -189,6 +191,9 @@ void check_cell(const HeadTensors<Scalar>& head, const RelativeBuckets& buckets,
                     "explain_cell: a table of [" + std::to_string(table->rows()) + ", " +
                         std::to_string(table->cols()) + "], expected [" + std::to_string(2 * buckets.span()) + ", " +
                         std::to_string(head.q.cols()) + "]");
+    LOCUS_CHECK(head.q_r.size() == 0 || p2c_index == P2cIndex::official_ij || buckets.queries() == buckets.keys(),
+                "explain_cell: p2c by delta(j,i) of " + std::to_string(buckets.queries()) + " queries and " +
+                    std::to_string(buckets.keys()) + " keys, expected as many: the same buckets serve both terms");
 }
 
 /// The three terms of one cell and their scaled sum.
@@ -232,7 +237,7 @@ CellExplanation<Scalar> explain_score(const HeadTensors<Scalar>& head, const Rel
 template <class Scalar>
 CellExplanation<Scalar> explain_cell(const HeadTensors<Scalar>& head, const RelativeBuckets& buckets,
                                      P2cIndex p2c_index, int divisor_terms, Index i, Index j, KeptTerms kept) {
-    check_cell(head, buckets, i, j);
+    check_cell(head, buckets, p2c_index, i, j);
     const auto score_of = [&](Index key) {
         return explain_score<Scalar>(head, buckets, p2c_index, divisor_terms, i, key, kept);
     };

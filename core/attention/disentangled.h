@@ -86,12 +86,11 @@ struct DisentangledGradients {
 };
 
 /// With Z = keep and * element by element:  dV = (P * Z)^T dO;  dP = (dO V^T) * Z;  dS = P * (dP - rowsum(P * dP)) /
-/// sqrt(n d), and then, with the scores of row i
-/// scattered by delta(i,j):  Gc[i,r] = sum of dS[i,j] and Gp[j,r] = sum of dS[i,j] over the pairs of row r =
-/// delta(i,j), dQ = dS K + Gc K_r;  dK = dS^T Q + Gp Q_r;  dK_r = Gc^T Q;  dQ_r = Gp^T K.  (paper_ji: Gp over the pairs
-/// of row r = delta(j,i).)  d_context [Tq,d]; buckets of Tq x Tk pairs, the same for both terms.  A table row that no
-/// pair addresses gets exactly 0.  Throws Error(usage) that names what does not fit.
-/// Source: the chain rule on He et al. 2021, eq. 4; checked against torch's autograd of microsoft/DeBERTa.
+/// sqrt(n d).  The gathers become sums: Gc[i,r] over j, and Gp[j,r] over i, of dS[i,j] for the pairs with delta(i,j) =
+/// r (paper_ji: Gp for delta(j,i) = r).  Then dQ = dS K + Gc K_r;  dK = dS^T Q + Gp Q_r;  dK_r = Gc^T Q;  dQ_r = Gp^T
+/// K.  d_context [Tq,d]; buckets of Tq x Tk pairs, the same for both terms.  A table row that no pair addresses gets
+/// exactly 0.  Throws Error(usage) that names what does not fit. Source: the chain rule on He et al. 2021, eq. 4;
+/// checked against torch's autograd of microsoft/DeBERTa.
 template <class Scalar>
 DisentangledGradients<Scalar> disentangled_backward(const DisentangledHead<Scalar>& head,
                                                     const RelativeBuckets& buckets, const ConstView<Scalar>& d_context);

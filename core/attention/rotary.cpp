@@ -130,7 +130,7 @@ RotaryExplanation<Scalar> explain_rotary_cell(const RotaryHeadTensors<Scalar>& h
     // The softmax needs the scores of the whole row.
     std::vector<Scalar> scores;
     for (Index key = 0; key < head.k.rows(); ++key) scores.push_back(term_of(key).value / cell.divisor);
-    cell.softmax = explain_softmax<Scalar>(scores, head.mask, i, j);
+    cell.softmax = explain_softmax<Scalar>(scores, head.mask, i, j, head.masked_row);
     return cell;
 }
 

@@ -51,6 +51,7 @@ struct RotaryHeadTensors {
     RotaryTable<Scalar> q_table, k_table;  // one row per query and per key
     RotaryLayout layout = RotaryLayout::interleaved;
     Mask mask;  // [Tq,Tk] or empty
+    MaskedRow masked_row = MaskedRow::zero;
 };
 
 /// Two channels that are rotated together.

@@ -255,12 +255,12 @@ std::vector<Tensor<Scalar>> FastEncoder<Scalar>::last_outputs(const std::vector<
 template <class Scalar>
 void FastEncoder<Scalar>::visit_heads(const ModelInput& input, const DebertaOptions& options, ThreadPool& pool,
                                       const VisitHead<Scalar>& visit, const CancelToken& stop) {
+    check_input(input, config().vocab_size, config().type_vocab_size);
     const Index heads = config().num_attention_heads, d = config().attention_head_size, width = config().hidden_size;
     const Index length = input.length();
     const RelativeBuckets buckets = deberta_buckets(config(), length, options.offset_clamp);
     const Scalar divisor = score_divisor<Scalar>(deberta_divisor_terms(config(), options), d);
     throw_if_cancelled(stop);
-    check_input(input, config().vocab_size, config().type_vocab_size);
     Trace nothing(StageFilter::none());
     const std::vector<Mask> masks = pair_masks(input);
     run({{weights_, input, options, nothing, masks, std::nullopt}}, pool, [&](Index layer, const Matrix<Scalar>&) {
@@ -325,6 +325,7 @@ void Deberta<Scalar>::visit_heads(const ModelInput& input, const DebertaOptions&
 template <class Scalar>
 void visit_heads_by(const std::function<Trace(const StageFilter&)>& run, const DebertaConfig& config,
                     const ModelInput& input, const VisitHead<Scalar>& visit) {
+    check_input(input, config.vocab_size, config.type_vocab_size);
     // Layers that one pass keeps: their terms and probabilities take at most this many values.
     constexpr Index kKeptValues = Index{64} << 20;
     std::vector<std::string> stems = {".c2c", ".probs"};

@@ -39,7 +39,10 @@ void check_input(const ModelInput& input, Index vocab_size, Index type_vocab_siz
     if (type_vocab_size > 0) check_ids(input.token_types, "token_types", type_vocab_size, "type_vocab_size");
     check_ids(input.labels, "labels", vocab_size, "vocab_size");
     check_mask(input.mask, shape);
-    for (Index n = 0; n + 1 < input.mask_positions.size(); n += 2)
+    const Shape& places = input.mask_positions.shape();
+    LOCUS_CHECK(input.mask_positions.empty() || (places.size() == 2 && places[1] == 2),
+                "mask_positions has shape " + to_string(places) + ", expected [N, 2]: a sample and a token of it");
+    for (Index n = 0; n < input.mask_positions.size(); n += 2)
         LOCUS_CHECK(input.mask_positions[n] >= 0 && input.mask_positions[n] < shape[0] &&
                         input.mask_positions[n + 1] >= 0 && input.mask_positions[n + 1] < shape[1],
                     "mask_positions holds (" + std::to_string(input.mask_positions[n]) + ", " +

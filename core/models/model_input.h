@@ -31,7 +31,8 @@ struct ModelInput {
 };
 
 /// Throws Error(usage) naming the field unless tokens is [B,T] with ids below vocab_size, mask fits and holds 0 and 1,
-/// and token_types and labels are like tokens; type ids are checked against type_vocab_size where that is above 0.
+/// token_types and labels are like tokens, and mask_positions is [N,2] of places among them; type ids are checked
+/// against type_vocab_size where that is above 0.
 void check_input(const ModelInput& input, Index vocab_size, Index type_vocab_size);
 
 /// Throws Error(usage) naming `what` unless values is empty or has this shape and holds only 0 and 1.

@@ -33,7 +33,7 @@ std::vector<double> yarn(Index width, const RopeOptions& options) {
     LOCUS_CHECK(options.factor >= 1 && options.base > 1,
                 "rope scaling: yarn stretches, expected a factor of 1 or more and a base above 1");
     const YarnRamp ramp = yarn_ramp(width, options.base, options.original_length);
-    // An empty ramp would divide by 0; transformers widens it by the same 0.001.
+    // An empty ramp would divide by 0; transformers adds the same 0.001 where high = low.
     const double low = static_cast<double>(ramp.low), high = static_cast<double>(ramp.high);
     const double span = high > low ? high - low : 0.001;
     std::vector<double> theta = inverse_frequencies(width, options.base);
@@ -48,6 +48,9 @@ std::vector<double> yarn(Index width, const RopeOptions& options) {
 
 YarnRamp yarn_ramp(Index width, double base, Index original_length) {
     LOCUS_CHECK(base > 1, "yarn_ramp: base is " + std::to_string(base) + ", expected more than 1");
+    LOCUS_CHECK(width > 0 && original_length > 0, "yarn_ramp: " + std::to_string(width) + " channels and a text of " +
+                                                      std::to_string(original_length) +
+                                                      " tokens, expected 1 or more of each");
     const double d = static_cast<double>(width), length = static_cast<double>(original_length);
     return {std::max<Index>(static_cast<Index>(std::floor(plane_of_turns(kFastTurns, d, base, length))), 0),
             std::min<Index>(static_cast<Index>(std::ceil(plane_of_turns(kSlowTurns, d, base, length))), width - 1)};

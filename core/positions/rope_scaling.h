@@ -40,7 +40,7 @@ RopeOptions parse_rope_scaling(const std::string& text, double base = 10000);
 const char* to_string(RopeScaling scaling);
 
 /// The planes between which YaRN's ramp runs (Peng et al. 2023): all below low are untouched, all above high
-/// interpolated.  Throws Error(usage) unless base is above 1.
+/// interpolated.  Throws Error(usage) unless base is above 1, and width and original_length are above 0.
 struct YarnRamp {
     Index low = 0, high = 0;
 };

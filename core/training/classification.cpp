@@ -10,7 +10,14 @@ namespace {
 
 const std::string kPooler = "pooler.dense", kClassifier = "classifier";
 // Two places of one head: the numbers of their masks must differ.
-constexpr Index kBeforePooler = 0, kBehindPooler = 1;
+constexpr Index kBeforePooler = 0, kAfterPooler = 1;
+
+Activation pooler_activation(const DebertaConfig& config) {
+    Activation activation;
+    if (parse_activation(config.pooler_hidden_act, activation)) return activation;
+    throw Error(Fault::unsupported,
+                "pooler_hidden_act is \"" + config.pooler_hidden_act + "\", expected " + kActivationNames);
+}
 
 }  // namespace
 
@@ -39,8 +46,8 @@ ClassificationTape<Scalar> classification_forward(DebertaTraining<Scalar>& model
     };
     drop_head(kBeforePooler, tape.first);
     tape.act_in = head.pass.dense(tape.first, kPooler);
-    tape.pooled = head.pass.activate(tape.act_in, Activation::gelu);
-    drop_head(kBehindPooler, tape.pooled);
+    tape.pooled = head.pass.activate(tape.act_in, pooler_activation(model.config()));
+    drop_head(kAfterPooler, tape.pooled);
     tape.logits = head.pass.dense(tape.pooled, kClassifier);
     for (std::size_t b = 0; b < labels.size(); ++b)
         tape.losses.push_back(cross_entropy<Scalar>(tape.logits.row(static_cast<Index>(b)), labels[b]));
@@ -61,8 +68,8 @@ Matrix<Scalar> classification_backward(DebertaTraining<Scalar>& model, const Par
         drop<Scalar>(dropout.site_seed(DropoutSite::head, place), dropout.hidden, rows, model.pool());
     };
     Matrix<Scalar> d_pooled = head.pass.dense_backward(tape.pooled, kClassifier, d_logits, gradients);
-    drop_head(kBehindPooler, d_pooled);
-    head.pass.activate_backward(tape.act_in, Activation::gelu, d_pooled);
+    drop_head(kAfterPooler, d_pooled);
+    head.pass.activate_backward(tape.act_in, pooler_activation(model.config()), d_pooled);
     Matrix<Scalar> d_first = head.pass.dense_backward(tape.first, kPooler, d_pooled, gradients);
     drop_head(kBeforePooler, d_first);
     Matrix<Scalar> d_x = Matrix<Scalar>::Zero(batch.rows(), model.config().hidden_size);

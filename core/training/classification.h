@@ -17,8 +17,9 @@ struct ClassificationTape {
     std::vector<Scalar> losses;     // [B]
 };
 
-/// gelu(pooler.dense(h_first)), classifier; cross entropy against labels [B].  x [N,D].  Both places have dropout.
-/// Throws Error(usage) for a label outside 0 ... C - 1 or as many labels as there are not texts.
+/// act(pooler.dense(h_first)), classifier; cross entropy against labels [B].  x [N,D].  Both places have dropout; act
+/// is pooler_hidden_act.  Throws Error(usage) for a label outside 0 ... C - 1, or unless there is one label per text,
+/// and Error(unsupported) for another activation than those of config.json.
 template <class Scalar>
 ClassificationTape<Scalar> classification_forward(DebertaTraining<Scalar>& model, const Parameters<Scalar>& values,
                                                   const PackedBatch& batch, const std::vector<std::int64_t>& labels,

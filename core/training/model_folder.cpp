@@ -48,7 +48,7 @@ std::string deberta_config_json(const DebertaConfig& config, const TrainingField
         {"norm_rel_ebd", config.norm_rel_ebd ? "layer_norm" : "none"},
         {"num_attention_heads", config.num_attention_heads},
         {"num_hidden_layers", config.num_hidden_layers},
-        {"pad_token_id", 0},
+        {"pad_token_id", config.pad_token_id ? Json(*config.pad_token_id) : Json(nullptr)},
         {"pooler_dropout", 0},
         {"pooler_hidden_act", config.pooler_hidden_act},
         {"pooler_hidden_size", config.hidden_size},

@@ -177,7 +177,7 @@ void check_memory(const DebertaConfig& config, bool decoder, const std::string& 
 }
 
 template <class Scalar>
-void initialise(Parameters<Scalar>& parameters, RandomStream& random, double deviation) {
+void initialise(Parameters<Scalar>& parameters, RandomStream& random, double deviation, std::optional<Index> padding) {
     for (const auto& one : parameters.entries()) {
         auto values = parameters.row(one.name);
         if (one.name.ends_with("LayerNorm.weight"))
@@ -187,10 +187,12 @@ void initialise(Parameters<Scalar>& parameters, RandomStream& random, double dev
         else
             for (Index n = 0; n < values.size(); ++n) values[n] = Scalar(deviation * random.gaussian());
     }
-    if (parameters.has(kWordTable)) parameters.matrix(kWordTable).row(0).setZero();
+    if (!padding || !parameters.has(kWordTable)) return;
+    auto words = parameters.matrix(kWordTable);
+    if (*padding < words.rows()) words.row(*padding).setZero();
 }
 
-template void initialise<float>(Parameters<float>&, RandomStream&, double);
-template void initialise<double>(Parameters<double>&, RandomStream&, double);
+template void initialise<float>(Parameters<float>&, RandomStream&, double, std::optional<Index>);
+template void initialise<double>(Parameters<double>&, RandomStream&, double, std::optional<Index>);
 
 }  // namespace locus

@@ -89,9 +89,10 @@ TensorShapes masked_language_tensors(const DebertaConfig& config, bool decoder);
 void check_memory(const DebertaConfig& config, bool decoder, const std::string& file);
 
 /// Fresh values: normal with this standard deviation for tables and weights, 1 for the weights of norms, 0 for biases
-/// and for word 0, which stands for padding.  Source: transformers modeling_deberta_v2.py _init_weights.
+/// and for the word `padding`, where there is one.  Source: transformers modeling_deberta_v2.py _init_weights.
 template <class Scalar>
-void initialise(Parameters<Scalar>& parameters, RandomStream& random, double deviation = 0.02);
+void initialise(Parameters<Scalar>& parameters, RandomStream& random, double deviation = 0.02,
+                std::optional<Index> padding = 0);
 
 /// The head that microsoft/DeBERTa calls lm_predictions.
 inline constexpr const char* kMaskedWordHead = "lm_predictions.lm_head.";

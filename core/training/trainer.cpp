@@ -26,7 +26,7 @@ DebertaConfig generator_config(DebertaConfig config, const TrainingPlan& plan) {
 TrainedNetwork fresh(const DebertaConfig& config, const TensorShapes& tensors, const TrainingPlan& plan, Fresh which) {
     Parameters<float> values(tensors);
     RandomStream random(plan.seed, stream_of(RandomUse::values, 0, which));
-    initialise(values, random, plan.deviation);
+    initialise(values, random, plan.deviation, config.pad_token_id);
     return {config, values, AdamW<float>(values, plan.optimiser)};
 }
 

@@ -69,6 +69,18 @@ TEST_CASE("training: gradients are central differences of the loss, dropout incl
     }
 }
 
+TEST_CASE("training: the word that is 0 at first is the configuration's padding, or none", "[training][law]") {
+    const TensorShapes tensors = masked_language_tensors(bucketed_config(), true);
+    for (const std::optional<Index> padding :
+         {std::optional<Index>(0), std::optional<Index>(2), std::optional<Index>()}) {
+        Parameters<double> values(tensors);
+        RandomStream random(5, 0);
+        initialise(values, random, 0.02, padding);
+        const auto words = values.matrix(kWordTable);
+        for (Index n = 0; n < words.rows(); ++n) CHECK(words.row(n).isZero(0) == (padding == n));
+    }
+}
+
 TEST_CASE("training: fresh weights are normal, norms change nothing, biases and the padding word are 0",
           "[training][law]") {
     Parameters<double> values(masked_language_tensors(bucketed_config(), true));

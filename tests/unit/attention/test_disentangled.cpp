@@ -396,6 +396,14 @@ TEST_CASE("explain_cell: a cell outside the scores is refused", "[disentangled][
     const RelativeBuckets buckets = RelativeBuckets::clamped(7, 7, 3);
     CHECK_THROWS_AS(explain_cell<float>(random_head<float>(7, 4, 3, false), buckets, P2cIndex::official_ij, 3, 7, 0),
                     Error);
+    // delta(j,i) takes the same buckets, which a decoder of three queries on six keys has not.
+    HeadTensors<float> head = random_head<float>(6, 4, 3, false);
+    head.q = head.q.topRows(3).eval();
+    const RelativeBuckets wide = RelativeBuckets::clamped(3, 6, 3);
+    CHECK_NOTHROW(explain_cell<float>(head, wide, P2cIndex::official_ij, 3, 0, 5));
+    CHECK(refusal([&] { explain_cell<float>(head, wide, P2cIndex::paper_ji, 3, 0, 5); }, Fault::usage) ==
+          "explain_cell: p2c by delta(j,i) of 3 queries and 6 keys, expected as many: the same buckets serve both "
+          "terms");
 }
 
 }  // namespace locus::test::test_disentangled

@@ -182,14 +182,14 @@ TEST_CASE("relative microscope: what does not fit is refused with its name", "[m
         damage(damaged);
         CHECK_THROWS_WITH(explain_relative_cell<float>(damaged, 1, 2), Catch::Contains(named));
     };
-    refuses([](auto& h) { h.v = RowVector<float>::Random(3); }, "4 channels");
+    refuses([](auto& h) { h.v = RowVector<float>::Random(3); }, "have 4, 4, 4 and 3 channels, expected 4 like q");
     refuses([](auto& h) { h.positions = {0}; }, "1 positions for 2 queries");
     refuses([](auto& h) { h.positions = {0, -1}; }, "not used");
     refuses([](auto& h) { h.mask = Mask::Ones(2, 2); }, "mask of [2, 2]");
     refuses([](auto& h) { h.mask = Mask::Ones(1, 3); }, "mask of [1, 3]");
-    refuses([](auto& h) { h.u = RowVector<float>::Random(3); }, "4 channels");
-    refuses([](auto& h) { h.r_k = Matrix<float>::Random(3, 5); }, "4 channels");
-    refuses([](auto& h) { h.k = Matrix<float>::Random(3, 5); }, "4 channels");
+    refuses([](auto& h) { h.u = RowVector<float>::Random(3); }, "have 4, 4, 3 and 4 channels, expected 4 like q");
+    refuses([](auto& h) { h.r_k = Matrix<float>::Random(3, 5); }, "have 4, 5, 4 and 4 channels");
+    refuses([](auto& h) { h.k = Matrix<float>::Random(3, 5); }, "have 5, 4, 4 and 4 channels");
     const auto with_segments = [](auto& h) {
         h.segments = Matrix<float>::Random(2, 4);
         h.s = RowVector<float>::Random(4);
@@ -200,8 +200,8 @@ TEST_CASE("relative microscope: what does not fit is refused with its name", "[m
     with_segments(both);
     CHECK_NOTHROW(explain_relative_cell<float>(both, 1, 2));
     refuses([&](auto& h) { with_segments(h), h.s = RowVector<float>::Random(3); }, "segment table of [2, 4]");
-    refuses([&](auto& h) { with_segments(h), h.query_ids = {0}; }, "one segment id per query and per key");
-    refuses([&](auto& h) { with_segments(h), h.key_ids = {0}; }, "one segment id per query and per key");
+    refuses([&](auto& h) { with_segments(h), h.query_ids = {0}; }, "1 and 3 segment ids for 2 queries and 3 keys");
+    refuses([&](auto& h) { with_segments(h), h.key_ids = {0}; }, "2 and 1 segment ids for 2 queries and 3 keys");
     refuses([](auto& h) { h.segments = Matrix<float>::Random(3, 4); }, "segment table of [3, 4]");
 }
 

@@ -130,6 +130,12 @@ TEST_CASE("rotary microscope: what does not fit is refused", "[microscope][rope]
     };
     refuses([](auto& h) { h.k = Matrix<float>::Random(4, 6); }, "queries of 8 channels and keys of 6");
     refuses([](auto& h) { h.q_table = rotary_table<float>(inverse_frequencies(12), 0, 4); }, "and 12 channels");
+    // A row that sees no key has what its code makes of that.
+    head.mask = Mask::Ones(4, 4);
+    head.mask.row(2).setZero();
+    CHECK(explain_rotary_cell<float>(head, 2, 1).softmax.probability == 0);
+    head.masked_row = MaskedRow::uniform;
+    CHECK(explain_rotary_cell<float>(head, 2, 1).softmax.probability == 0.25f);
     head.k_table = head.k_table.rows(0, 3);
     CHECK_THROWS_WITH(explain_rotary_cell<float>(head, 0, 0), Catch::Contains("angles for 3 positions"));
 }
@@ -211,8 +217,8 @@ TEST_CASE("linear microscope: every step of a weight, and what does not fit", "[
     }
     CHECK_THROWS_WITH(explain(k, {}, 0, 4), Catch::Contains("(0, 4) lies outside 4 x 4"));
     CHECK_THROWS_WITH(explain(k, {}, -1, 0), Catch::Contains("(-1, 0) lies outside 4 x 4"));
-    CHECK_THROWS_WITH(explain(k.topRows(3), {}, 0, 0), Catch::Contains("differ in shape"));
-    CHECK_THROWS_WITH(explain(k.leftCols(4), {}, 0, 0), Catch::Contains("differ in shape"));
+    CHECK_THROWS_WITH(explain(k.topRows(3), {}, 0, 0), Catch::Contains("expected the same"));
+    CHECK_THROWS_WITH(explain(k.leftCols(4), {}, 0, 0), Catch::Contains("expected the same"));
     CHECK_THROWS_WITH(explain(k, {true, true}, 0, 0), Catch::Contains("2 marks for 4 keys"));
 }
 

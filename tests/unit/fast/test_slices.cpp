@@ -7,6 +7,24 @@
 
 namespace locus::test::test_slices {
 
+TEST_CASE("slices: runs cover the offsets once, in order", "[slices][law]") {
+    for (Index queries : {1, 2, 7, 40})
+        for (Index keys : {1, 3, 40, 90})
+            for (const RelativeBuckets& buckets :
+                 {RelativeBuckets::clamped(queries, keys, 3), RelativeBuckets::clamped(queries, keys, 50),
+                  RelativeBuckets::logarithmic(queries, keys, 8, 32, OffsetClamp::official),
+                  RelativeBuckets::logarithmic(queries, keys, 20, 16, OffsetClamp::hf)}) {
+                Index offset = -(keys - 1);
+                for (const OffsetRun& run : offset_runs(buckets)) {
+                    REQUIRE(run.first_offset == offset);
+                    REQUIRE(run.length >= 1);
+                    for (Index n = 0; n < run.length; ++n, ++offset)
+                        REQUIRE(buckets.row_of_offset(offset) == run.first_row + n * run.step);
+                }
+                CHECK(offset == queries);
+            }
+}
+
 TEMPLATE_TEST_CASE("slices: have the bits of the reference's gather, added to what is there", "[slices][law]", float,
                    double) {
     const Index d = 5;

@@ -314,6 +314,11 @@ TEST_CASE("families: inputs that do not fit are refused by name", "[families][ba
     input.tokens[2] = 999;
     for (const char* name : {"hf_roformer", "txl_basic", "hf_xlnet_bi"})
         CHECK(says(refused(name, {input}), "tokens holds 999"));
+    input = tokens_of({1, 4});
+    input.mask_positions = IndexTensor({6}, {0, 1, 0, 2, 0, 3});
+    CHECK(says(refused("hf_roformer", {input}), "mask_positions has shape [6], expected [N, 2]"));
+    input.mask_positions = IndexTensor({2, 3});
+    CHECK(says(refused("hf_roformer", {input}), "mask_positions has shape [2, 3], expected [N, 2]"));
     CHECK(says(refused("hf_roformer", {tokens_of({1, 4}), tokens_of({1, 4})}), "no memory"));
     CHECK(says(refused("txl_basic", {tokens_of({1, 4}), tokens_of({2, 4})}), "2 samples but the segment before had 1"));
     CHECK(says(refused("hf_xlnet_mems", {tokens_of({1, 4}), tokens_of({2, 4})}), "2 samples"));

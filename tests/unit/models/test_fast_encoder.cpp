@@ -250,6 +250,11 @@ TEST_CASE("overview of heads: every head once, with the stages of the reference"
     CHECK_THROWS_AS(model.visit_heads(
                         sample_input(5, false), {}, [](const auto&) {}, [] { return true; }),
                     Cancelled);
+    ModelInput flat;
+    flat.tokens = IndexTensor({5});
+    CHECK(
+        refusal([&] { model.visit_heads(flat, {}, [](const auto&) {}); }, Fault::usage).find("tokens has shape [5]") !=
+        std::string::npos);
 }
 
 TEMPLATE_TEST_CASE("fast encoder: the last rows are the reference pass's", "[deberta][fast]", float, double) {

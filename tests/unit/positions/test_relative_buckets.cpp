@@ -114,24 +114,6 @@ TEST_CASE("relative_buckets: inside the window delta(j,i) = 2k - delta(i,j)", "[
         }
 }
 
-TEST_CASE("relative_buckets: runs cover the offsets once, in order", "[relative_buckets][law]") {
-    for (Index queries : {1, 2, 7, 40})
-        for (Index keys : {1, 3, 40, 90})
-            for (const RelativeBuckets& buckets :
-                 {RelativeBuckets::clamped(queries, keys, 3), RelativeBuckets::clamped(queries, keys, 50),
-                  RelativeBuckets::logarithmic(queries, keys, 8, 32, OffsetClamp::official),
-                  RelativeBuckets::logarithmic(queries, keys, 20, 16, OffsetClamp::hf)}) {
-                Index offset = -(keys - 1);
-                for (const RelativeBuckets::Run& run : buckets.runs()) {
-                    REQUIRE(run.first_offset == offset);
-                    REQUIRE(run.length >= 1);
-                    for (Index n = 0; n < run.length; ++n, ++offset)
-                        REQUIRE(buckets.row_of_offset(offset) == run.first_row + n * run.step);
-                }
-                CHECK(offset == queries);
-            }
-}
-
 TEST_CASE("relative_buckets: impossible sizes are refused", "[relative_buckets]") {
     CHECK_THROWS_AS(RelativeBuckets::clamped(0, 3, 4), Error);
     CHECK_THROWS_AS(RelativeBuckets::clamped(3, 3, 0), Error);

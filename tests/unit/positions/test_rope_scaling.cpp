@@ -35,6 +35,9 @@ TEST_CASE("rope scaling: dynamic NTK wakes up only beyond the training length", 
 
 TEST_CASE("rope scaling: golden YaRN, d = 64, L0 = 2048, s = 4", "[rope][golden]") {
     CHECK_THROWS_WITH(yarn_ramp(64, 1, 2048), Catch::Contains("base is 1.000000, expected more than 1"));
+    CHECK_THROWS_WITH(yarn_ramp(64, 10000, 0),
+                      Catch::Contains("64 channels and a text of 0 tokens, expected 1 or more"));
+    CHECK_THROWS_WITH(yarn_ramp(0, 10000, 2048), Catch::Contains("0 channels and a text of 2048 tokens"));
     const YarnRamp ramp = yarn_ramp(64, 10000, 2048);
     CHECK(ramp.low == 8);
     CHECK(ramp.high == 21);

@@ -75,7 +75,7 @@ TEST_CASE("packed batch: what does not fit is named", "[batch]") {
     };
     CHECK(sentence([](PackedBatch& b) {
               b.starts = {0, 4};
-          }) == "batch: starts does not lead from 0 to the 6 rows of tokens");
+          }) == "batch: starts has 2 numbers, from 0 to 4, expected from 0 to the 6 rows of tokens");
     CHECK(sentence([](PackedBatch& b) {
               b.starts = {0, 4, 4, 6};
           }) == "batch: sentence 1 has 0 tokens, expected at least one");

@@ -50,7 +50,7 @@ bool same(const DebertaConfig& a, const DebertaConfig& b) {
            a.share_att_key == b.share_att_key && a.norm_rel_ebd == b.norm_rel_ebd && a.terms.c2p == b.terms.c2p &&
            a.terms.p2c == b.terms.p2c && a.conv_kernel_size == b.conv_kernel_size && a.conv_groups == b.conv_groups &&
            a.conv_act == b.conv_act && a.hidden_act == b.hidden_act && a.pooler_hidden_act == b.pooler_hidden_act &&
-           a.layer_norm_eps == b.layer_norm_eps;
+           a.layer_norm_eps == b.layer_norm_eps && a.pad_token_id == b.pad_token_id;
 }
 
 Tensor<float> logits_of(const fs::path& folder, const std::vector<std::int64_t>& ids, Dialect dialect) {
@@ -97,8 +97,11 @@ TEST_CASE("model folder: a configuration comes back as it was", "[model_folder]"
     config.embedding_size = 16;
     config.share_att_key = config.norm_rel_ebd = false;
     config.layer_norm_eps = 3e-6;
+    config.pad_token_id = 7;
     CHECK(same(parse_deberta_config(deberta_config_json(config), "config.json"), config));
     config.terms = {false, false, false};
+    CHECK(same(parse_deberta_config(deberta_config_json(config), "config.json"), config));
+    config.pad_token_id.reset();
     CHECK(same(parse_deberta_config(deberta_config_json(config), "config.json"), config));
     config.version = 1;
     CHECK(refusal([&] { deberta_config_json(config); }, Fault::unsupported) ==
