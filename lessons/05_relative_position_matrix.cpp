@@ -34,9 +34,10 @@ int main(int argc, char** argv) {
         lesson.say(
             "You stand in a queue at the airport. \"I am number 47\" says little. \"Two people are in front of me\" "
             "says when it is your turn, and it stays true wherever the queue stands. So let query i ask about key j "
-            "by the distance i \u2212 j: positive means j lies to the left. The model learns a table with one vector "
-            "for each distance, 2k rows where k is the largest that has its own; \u03b4(i,j) is the row that a pair "
-            "uses.");
+            "by the distance i \u2212 j: positive means j lies to the left. The model learns a table of 2k rows, one "
+            "vector for each distance from \u2212k to k \u2212 1; k is called the span, and \u03b4(i,j) is the row "
+            "that a "
+            "pair uses.");
 
         // Distances are negative on one side, and rows of a table are not.  Adding k moves them up.
         const RelativeBuckets seven = RelativeBuckets::clamped(7, 7, 7);

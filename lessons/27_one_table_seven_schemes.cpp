@@ -1,4 +1,4 @@
-// Lesson 27: One table, four schemes
+// Lesson 27: One table, seven schemes
 //
 // Question: What does each scheme add to a score, and at what price?
 // Before: 04, 08, 16, 25. Minutes: 20. Page: positions.
@@ -115,7 +115,7 @@ std::vector<std::string> row(const std::string& name, const std::vector<double>&
 }  // namespace
 
 int main(int argc, char** argv) {
-    lesson::Lesson lesson("27", "One table, four schemes", "What does each scheme add to a score, and at what price?");
+    lesson::Lesson lesson("27", "One table, seven schemes", "What does each scheme add to a score, and at what price?");
     return lesson.run(argc, argv, [&] {
         lesson::Seeded seeded(27);
         const auto rows = [&](Index n, double size = 1) -> Matrix<double> { return seeded.gaussians(n, 8) * size; };

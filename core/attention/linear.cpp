@@ -20,7 +20,9 @@ template <class Scalar>
 LinearFeatures<Scalar> linear_features(const ConstView<Scalar>& q, const ConstView<Scalar>& k,
                                        const RotaryTable<Scalar>& table, RotaryLayout layout, LinearForm form,
                                        const std::vector<bool>& visible) {
-    LOCUS_CHECK(q.rows() == k.rows() && q.cols() == k.cols(), "linear attention: queries and keys differ in shape");
+    LOCUS_CHECK(q.rows() == k.rows() && q.cols() == k.cols(),
+                "linear attention: queries are " + to_string(Shape{q.rows(), q.cols()}) + " and keys " +
+                    to_string(Shape{k.rows(), k.cols()}) + ", expected the same");
     LOCUS_CHECK(visible.empty() || static_cast<Index>(visible.size()) == k.rows(),
                 "linear attention: " + std::to_string(visible.size()) + " marks for " + std::to_string(k.rows()) +
                     " keys, expected one each or none");
@@ -245,7 +247,8 @@ LinearExplanation<Scalar> explain_linear_cell(const ConstView<Scalar>& q, const 
                                               const RotaryTable<Scalar>& table, RotaryLayout layout, LinearForm form,
                                               bool causal, const std::vector<bool>& visible, Index i, Index j) {
     LOCUS_CHECK(q.rows() == k.rows() && q.cols() == k.cols(),
-                "explain_linear_cell: queries and keys differ in shape, expected the same");
+                "explain_linear_cell: queries are " + to_string(Shape{q.rows(), q.cols()}) + " and keys " +
+                    to_string(Shape{k.rows(), k.cols()}) + ", expected the same");
     LOCUS_CHECK(i >= 0 && i < q.rows() && j >= 0 && j < k.rows(),
                 "explain_linear_cell: cell (" + std::to_string(i) + ", " + std::to_string(j) + ") lies outside " +
                     std::to_string(q.rows()) + " x " + std::to_string(k.rows()));

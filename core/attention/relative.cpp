@@ -133,7 +133,9 @@ void check_cell(const RelativeHeadTensors<Scalar>& head, Index i, Index j) {
     LOCUS_CHECK(head.positions[static_cast<std::size_t>(i)] >= 0,
                 "explain_relative_cell: query " + std::to_string(i) + " is not used, expected a token's position");
     LOCUS_CHECK(head.k.cols() == width && head.r_k.cols() == width && head.u.size() == width && head.v.size() == width,
-                "explain_relative_cell: k, r_k, u and v need " + std::to_string(width) + " channels like q");
+                "explain_relative_cell: k, r_k, u and v have " + std::to_string(head.k.cols()) + ", " +
+                    std::to_string(head.r_k.cols()) + ", " + std::to_string(head.u.size()) + " and " +
+                    std::to_string(head.v.size()) + " channels, expected " + std::to_string(width) + " like q");
     LOCUS_CHECK(head.mask.rows() == queries && head.mask.cols() == keys,
                 "explain_relative_cell: a mask of " + to_string(Shape{head.mask.rows(), head.mask.cols()}) +
                     ", expected " + to_string(Shape{queries, keys}));
@@ -143,7 +145,9 @@ void check_cell(const RelativeHeadTensors<Scalar>& head, Index i, Index j) {
                     to_string(Shape{head.segments.rows(), head.segments.cols()}) + ", expected " +
                     to_string(Shape{2, width}));
     LOCUS_CHECK(static_cast<Index>(head.query_ids.size()) == queries && static_cast<Index>(head.key_ids.size()) == keys,
-                "explain_relative_cell: one segment id per query and per key expected");
+                "explain_relative_cell: " + std::to_string(head.query_ids.size()) + " and " +
+                    std::to_string(head.key_ids.size()) + " segment ids for " + std::to_string(queries) +
+                    " queries and " + std::to_string(keys) + " keys, expected one each");
 }
 
 /// The cell without the softmax.

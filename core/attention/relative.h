@@ -84,11 +84,11 @@ struct RelativeGradients {
 
 /// scores_ij = ((q_i + u) . k_j + (q_i + v) . r_k[column of i - j]) / sqrt(d): terms (a) + (c) and (b) + (d).  With dS
 /// from context_backward, divided by sqrt(d), and dB = dS shifted back (shift_back_by_index):
-///   d_q = dS k + dB r_k,  d_u = the sum of the rows of dS k,  d_v = the sum of the rows of dB r_k,
+///   d_q = dS k + dB r_k,  content_bias (u): the sum of the rows of dS k,  position_bias (v): that of dB r_k,
 ///   d_k = dS^T (q + u),   d_r_k = dB^T (q + v).
-/// The first M rows of d_k and d_v belong to the memory: they reach the projections that made them and stop there,
-/// because the memory itself is a constant.  d_context [P,d].  Throws Error(usage) that names what does not fit.
-/// Checked against torch's autograd of kimiyoung/transformer-xl.
+/// The first M rows of d_k, and of the gradient of the values, belong to the memory: they reach the projections that
+/// made them and stop there, because the memory itself is a constant.  d_context [P,d].  Throws Error(usage) that names
+/// what does not fit. Checked against torch's autograd of kimiyoung/transformer-xl.
 template <class Scalar>
 RelativeGradients<Scalar> relative_backward(const RelativeKeys<Scalar>& keys, const RelativeQueries<Scalar>& queries,
                                             const ConstView<Scalar>& d_context);

@@ -40,7 +40,8 @@ Matrix<Scalar> masked_softmax(const ConstView<Scalar>& scores, const Mask& mask,
     const Index queries = scores.rows(), keys = scores.cols();
     LOCUS_CHECK(mask.size() == 0 || (mask.rows() == queries && mask.cols() == keys),
                 "masked_softmax: a mask of [" + std::to_string(mask.rows()) + ", " + std::to_string(mask.cols()) +
-                    "] for scores of [" + std::to_string(queries) + ", " + std::to_string(keys) + "]");
+                    "] for scores of [" + std::to_string(queries) + ", " + std::to_string(keys) +
+                    "], expected the same");
     Matrix<Scalar> probs(queries, keys);
     for (Index i = 0; i < queries; ++i) {
         const auto shows = [&](Index j) { return mask.size() == 0 || mask(i, j) != 0; };

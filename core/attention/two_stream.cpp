@@ -44,8 +44,11 @@ Matrix<Scalar> segment_term(const ConstView<Scalar>& q, const RowVector<Scalar>&
                             const std::vector<std::int64_t>& query_ids, const std::vector<std::int64_t>& key_ids) {
     LOCUS_CHECK(segments.rows() == 2 && segments.cols() == q.cols() && s.size() == q.cols(),
                 "segment_term: the table is [" + std::to_string(segments.rows()) + ", " +
-                    std::to_string(segments.cols()) + "], expected [2, " + std::to_string(q.cols()) + "]");
-    LOCUS_CHECK(static_cast<Index>(query_ids.size()) == q.rows(), "segment_term: one segment id per query expected");
+                    std::to_string(segments.cols()) + "] and s has " + std::to_string(s.size()) +
+                    " channels, expected [2, " + std::to_string(q.cols()) + "] and " + std::to_string(q.cols()));
+    LOCUS_CHECK(static_cast<Index>(query_ids.size()) == q.rows(), "segment_term: " + std::to_string(query_ids.size()) +
+                                                                      " segment ids for " + std::to_string(q.rows()) +
+                                                                      " queries, expected one each");
     // s stands beside q as u and v do in the other two terms: what any query asks, whatever its word is.
     const Matrix<Scalar> biased = q.rowwise() + s;
     // Only two segment rows exist: every query against both once, and each key selects one of the two products.

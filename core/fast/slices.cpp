@@ -7,6 +7,27 @@
 
 namespace locus {
 
+std::vector<OffsetRun> offset_runs(const RelativeBuckets& buckets) {
+    const std::vector<Index>& rows = buckets.rows();
+    std::vector<OffsetRun> runs;
+    const auto count = static_cast<Index>(rows.size());
+    for (Index at = 0; at < count;) {
+        OffsetRun run{at - (buckets.keys() - 1), 1, rows[static_cast<std::size_t>(at)], 1};
+        if (at + 1 < count) {
+            const Index step = rows[static_cast<std::size_t>(at + 1)] - rows[static_cast<std::size_t>(at)];
+            if (step == 0 || step == 1) {
+                run.step = step;
+                while (at + run.length < count &&
+                       rows[static_cast<std::size_t>(at + run.length)] == run.first_row + run.length * step)
+                    ++run.length;
+            }
+        }
+        runs.push_back(run);
+        at += run.length;
+    }
+    return runs;
+}
+
 namespace {
 
 // Transposing a small tile inside the vector registers, for add_slices_by_key.
@@ -92,12 +113,13 @@ void check_table(const char* who, const ConstView<Scalar>& table, Index rows, co
 
 /// Calls visit(offset, length, row, step) for the runs between two offsets, cut to that range.
 template <class Visit>
-void for_runs_between(const RelativeBuckets& buckets, Index first, Index last, Visit visit) {
-    for (std::size_t at = buckets.run_at(first); first <= last; ++at) {
-        const RelativeBuckets::Run& run = buckets.runs()[at];
-        const Index skipped = first - run.first_offset;
-        const Index length = std::min(run.length - skipped, last - first + 1);
-        visit(first, length, run.first_row + skipped * run.step, run.step);
+void for_runs_between(const std::vector<OffsetRun>& runs, Index first, Index last, Visit visit) {
+    const auto starts_after = [](Index offset, const OffsetRun& run) { return offset < run.first_offset; };
+    auto run = std::upper_bound(runs.begin(), runs.end(), first, starts_after) - 1;
+    for (; first <= last; ++run) {
+        const Index skipped = first - run->first_offset;
+        const Index length = std::min(run->length - skipped, last - first + 1);
+        visit(first, length, run->first_row + skipped * run->step, run->step);
         first += length;
     }
 }
@@ -108,8 +130,9 @@ template <class Scalar>
 void add_slices_by_query(const ConstView<Scalar>& reversed, const RelativeBuckets& buckets, View<Scalar> scores) {
     check_table<Scalar>("add_slices_by_query", reversed, buckets.queries(), buckets, scores);
     const Index last_row = 2 * buckets.span() - 1, keys = buckets.keys();
+    const std::vector<OffsetRun> runs = offset_runs(buckets);
     for (Index i = 0; i < buckets.queries(); ++i)
-        for_runs_between(buckets, i - (keys - 1), i, [&](Index offset, Index length, Index row, Index step) {
+        for_runs_between(runs, i - (keys - 1), i, [&](Index offset, Index length, Index row, Index step) {
             // Keys run against offsets: the run's last offset is its first key.
             auto slice = scores.row(i).segment(i - (offset + length - 1), length).array();
             if (step == 0)
@@ -126,11 +149,12 @@ void add_slices_by_key(const ConstView<Scalar>& table, const RelativeBuckets& bu
     // collected for a few keys and many queries, a tile that fits the first cache, and transposed there.
     constexpr Index kQueries = 256, kKeys = 16;
     Eigen::Matrix<Scalar, kKeys, kQueries, Eigen::RowMajor> by_key;
+    const std::vector<OffsetRun> runs = offset_runs(buckets);
     for (Index i0 = 0; i0 < buckets.queries(); i0 += kQueries)
         for (Index j0 = 0; j0 < buckets.keys(); j0 += kKeys) {
             const Index rows = std::min(kQueries, buckets.queries() - i0), cols = std::min(kKeys, buckets.keys() - j0);
             for (Index j = j0; j < j0 + cols; ++j)
-                for_runs_between(buckets, i0 - j, i0 + rows - 1 - j,
+                for_runs_between(runs, i0 - j, i0 + rows - 1 - j,
                                  [&](Index offset, Index length, Index row, Index step) {
                                      Scalar* slice = &by_key(j - j0, offset + j - i0);
                                      if (step == 0)
@@ -159,8 +183,9 @@ template <class Scalar>
 Matrix<Scalar> scatter_slices_by_query(const ConstView<Scalar>& scores, const RelativeBuckets& buckets) {
     check_scores(scores, buckets);
     Matrix<Scalar> table = Matrix<Scalar>::Zero(buckets.queries(), 2 * buckets.span());
+    const std::vector<OffsetRun> runs = offset_runs(buckets);
     for (Index i = 0; i < buckets.queries(); ++i)
-        for (const RelativeBuckets::Run& run : buckets.runs()) {
+        for (const OffsetRun& run : runs) {
             // Offsets of the run that query i has; its keys are j = i - offset, so they fall while offsets rise.
             const Index first = std::max(run.first_offset, i - buckets.keys() + 1);
             const Index last = std::min(run.first_offset + run.length - 1, i);
@@ -179,9 +204,10 @@ template <class Scalar>
 Matrix<Scalar> scatter_slices_by_key(const ConstView<Scalar>& scores, const RelativeBuckets& buckets) {
     check_scores(scores, buckets);
     Matrix<Scalar> table = Matrix<Scalar>::Zero(buckets.keys(), 2 * buckets.span());
+    const std::vector<OffsetRun> runs = offset_runs(buckets);
     const Matrix<Scalar> by_key = scores.transpose();  // so that slices are contiguous here too
     for (Index j = 0; j < buckets.keys(); ++j)
-        for (const RelativeBuckets::Run& run : buckets.runs()) {
+        for (const OffsetRun& run : runs) {
             const Index first = std::max(run.first_offset, -j);
             const Index last = std::min(run.first_offset + run.length - 1, buckets.queries() - 1 - j);
             if (first > last) continue;

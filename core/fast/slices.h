@@ -3,10 +3,23 @@
 // Row delta(i,j) depends on i - j alone and mostly rises by one with it, so what looks like a gather is a handful of
 // contiguous slices per row of the scores: one per run of the buckets (performance notes in tests/bench).
 // The same sums as the gather in core/attention/disentangled.cpp; the additions give its bits (asserted by tests).
+#include <vector>
+
 #include "core/positions/relative_buckets.h"
 #include "core/tensor.h"
 
 namespace locus {
+
+/// A stretch of neighbouring offsets whose rows all are the same (step 0) or rise by one per offset (step 1).
+struct OffsetRun {
+    Index first_offset;  // i - j
+    Index length;
+    Index first_row;
+    Index step;  // 0 or 1
+};
+
+/// All offsets of the buckets cut into runs, in rising order.
+std::vector<OffsetRun> offset_runs(const RelativeBuckets& buckets);
 
 /// scores[i,j] += table[i, buckets.row(i,j)], from the table with its columns in reverse order, because row numbers
 /// fall while j rises: `reversed` [Tq,2k], reversed(i, 2k - 1 - r) = table(i, r); buckets of Tq x Tk pairs; scores

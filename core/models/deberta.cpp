@@ -2,8 +2,8 @@
 //
 // Letters: B batch, T tokens, H heads, D model width, d head width, k span; i query, j key.
 // Every result that the contract of stages names is given to the trace.  The trace also knows when all that was asked
-// for is there; the pass asks it after each sublayer and stops.  Nothing here saves time or memory: every term is a
-// whole tensor [B,H,T,T], computed and added.  core/fast/ has the same numbers faster.
+// for is there; the pass asks it after each sublayer and stops.  Every term is a whole tensor [B,H,T,T], computed and
+// added.  Layers whose inside nobody looks at may run in core/fast/ (pass.fast): the same numbers, faster.
 #include "core/models/deberta.h"
 
 #include "core/models/block.h"
@@ -62,7 +62,7 @@ Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& op
     deberta_positions(pass);
 
     // Encoder: each layer attends to content and to relative positions.  It knows how far apart two tokens are, and
-    // never where they stand: shifting a whole text changes nothing here.
+    // never where they stand: shifting a whole text changes nothing here, unless positions were added above.
     const Index layers = config().num_hidden_layers;
     Tensor<Scalar> hidden = embeddings, decoder_input;
     for (Index layer = 0; layer < layers && !trace.complete(); ++layer) {
@@ -184,7 +184,6 @@ Tensor<Scalar> deberta_attention(const ForwardContext<Scalar>& pass, const std::
     const Operations<Scalar>& compute = pass.compute();
     Trace& trace = pass.trace;
     const Index batch = kv.extent(0), heads = config.num_attention_heads;
-    const Terms terms = config.terms;
     const auto at = [heads](Index b, Index h) { return b * heads + h; };  // head h of sample b in [B,H,...]
 
     // Q_c, K_c, V_c: the content of every token, cut into heads [B,H,T,d].  Keys and values of the decoder come from
@@ -198,8 +197,53 @@ Tensor<Scalar> deberta_attention(const ForwardContext<Scalar>& pass, const std::
 
     // Q_r, K_r: the relative table P through projections of its own (or, with share_att_key, those of the content), one
     // row per bucket of i - j [H,2k,d].  All layers share P, and no sample and no token is in it.
-    if (terms.p2c) trace.add(prefix + ".q_r", weights.q_r(layer));
-    if (terms.c2p) trace.add(prefix + ".k_r", weights.k_r(layer));
+    if (config.terms.p2c) trace.add(prefix + ".q_r", weights.q_r(layer));
+    if (config.terms.c2p) trace.add(prefix + ".k_r", weights.k_r(layer));
+
+    // How much every query attends to every key, from what both are and how far apart they stand.
+    Tensor<Scalar> scores = deberta_scores(pass, prefix, layer, q, k);
+    if (trace.complete()) return {};
+
+    // Talking heads (an option of version 1) mix the heads of a pair before and after the softmax.
+    const auto mixing = [&](const char* name) -> const Matrix<Scalar>& {
+        return weights.matrix(layer_prefix(layer) + "attention.self." + name, {heads, heads});
+    };
+    if (config.talking_head) {
+        scores = compute.mix_heads(scores, mixing("head_logits_proj.weight"));
+        trace.add(prefix + ".scores_mixed", scores);
+    }
+
+    // Softmax over the keys that the query may see; masked cells are exactly 0.  A query that sees no key gets a row of
+    // zeros, or under dialect hf equal weights on all keys.
+    Tensor<Scalar> probs = for_each_head<Scalar>(batch, heads, [&](Index b, Index h) {
+        return compute.masked_softmax(scores.matrix(at(b, h)), pass.masks[static_cast<std::size_t>(b)],
+                                      pass.options.masked_row);
+    });
+    trace.add(prefix + ".probs", probs);
+    if (config.talking_head) {
+        probs = compute.mix_heads(probs, mixing("head_weights_proj.weight"));
+        trace.add(prefix + ".probs_mixed", probs);
+    }
+    if (trace.complete()) return {};
+
+    // context_i = sum over j of probs_ij V_c_j.  Values carry content alone: positions choose among them and are not
+    // added to them.
+    const Tensor<Scalar> context = join_heads(for_each_head<Scalar>(
+        batch, heads, [&](Index b, Index h) { return compute.context(probs.matrix(at(b, h)), v.matrix(at(b, h))); }));
+    trace.add(prefix + ".context", context);
+    return context;
+}
+
+template <class Scalar>
+Tensor<Scalar> deberta_scores(const ForwardContext<Scalar>& pass, const std::string& prefix, Index layer,
+                              const Tensor<Scalar>& q, const Tensor<Scalar>& k) {
+    const DebertaConfig& config = pass.config();
+    const DebertaWeights<Scalar>& weights = pass.weights;
+    const Operations<Scalar>& compute = pass.compute();
+    Trace& trace = pass.trace;
+    const Index batch = q.extent(0), heads = config.num_attention_heads;
+    const Terms terms = config.terms;
+    const auto at = [heads](Index b, Index h) { return b * heads + h; };  // head h of sample b in [B,H,...]
 
     // Eq. 4 (a), content to content: Q_c_i . K_c_j, the whole score of a Transformer without positions.
     Tensor<Scalar> scores = for_each_head<Scalar>(batch, heads, [&](Index b, Index h) {
@@ -236,36 +280,7 @@ Tensor<Scalar> deberta_attention(const ForwardContext<Scalar>& pass, const std::
     compute.divide(score_divisor<Scalar>(deberta_divisor_terms(config, pass.options), config.attention_head_size),
                    scores.rows());
     trace.add(prefix + ".scores", scores);
-    if (trace.complete()) return {};
-
-    // Talking heads (an option of version 1) mix the heads of a pair before and after the softmax.
-    const auto mixing = [&](const char* name) -> const Matrix<Scalar>& {
-        return weights.matrix(layer_prefix(layer) + "attention.self." + name, {heads, heads});
-    };
-    if (config.talking_head) {
-        scores = compute.mix_heads(scores, mixing("head_logits_proj.weight"));
-        trace.add(prefix + ".scores_mixed", scores);
-    }
-
-    // Softmax over the keys that the query may see; masked cells are exactly 0.  A query that sees no key gets a row of
-    // zeros, or under dialect hf equal weights on all keys.
-    Tensor<Scalar> probs = for_each_head<Scalar>(batch, heads, [&](Index b, Index h) {
-        return compute.masked_softmax(scores.matrix(at(b, h)), pass.masks[static_cast<std::size_t>(b)],
-                                      pass.options.masked_row);
-    });
-    trace.add(prefix + ".probs", probs);
-    if (config.talking_head) {
-        probs = compute.mix_heads(probs, mixing("head_weights_proj.weight"));
-        trace.add(prefix + ".probs_mixed", probs);
-    }
-    if (trace.complete()) return {};
-
-    // context_i = sum over j of probs_ij V_c_j.  Values carry content alone: positions choose among them and are not
-    // added to them.
-    const Tensor<Scalar> context = join_heads(for_each_head<Scalar>(
-        batch, heads, [&](Index b, Index h) { return compute.context(probs.matrix(at(b, h)), v.matrix(at(b, h))); }));
-    trace.add(prefix + ".context", context);
-    return context;
+    return scores;
 }
 
 template <class Scalar>
@@ -412,6 +427,8 @@ template Tensor<float> deberta_layer<float>(const ForwardContext<float>&, const 
                                             const Tensor<float>&, const Tensor<float>&);
 template Tensor<float> deberta_attention<float>(const ForwardContext<float>&, const std::string&, Index,
                                                 const Tensor<float>&, const Tensor<float>&);
+template Tensor<float> deberta_scores<float>(const ForwardContext<float>&, const std::string&, Index,
+                                             const Tensor<float>&, const Tensor<float>&);
 template Tensor<float> deberta_convolution<float>(const ForwardContext<float>&, const Tensor<float>&,
                                                   const Tensor<float>&);
 template Tensor<double> deberta_embeddings<double>(const ForwardContext<double>&);
@@ -419,6 +436,8 @@ template Tensor<double> deberta_layer<double>(const ForwardContext<double>&, con
                                               const Tensor<double>&, const Tensor<double>&);
 template Tensor<double> deberta_attention<double>(const ForwardContext<double>&, const std::string&, Index,
                                                   const Tensor<double>&, const Tensor<double>&);
+template Tensor<double> deberta_scores<double>(const ForwardContext<double>&, const std::string&, Index,
+                                               const Tensor<double>&, const Tensor<double>&);
 template Tensor<double> deberta_convolution<double>(const ForwardContext<double>&, const Tensor<double>&,
                                                     const Tensor<double>&);
 

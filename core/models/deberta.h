@@ -152,6 +152,12 @@ template <class Scalar>
 Tensor<Scalar> deberta_attention(const ForwardContext<Scalar>& pass, const std::string& prefix, Index layer,
                                  const Tensor<Scalar>& kv, const Tensor<Scalar>& query);
 
+/// Its scores: the terms of eq. 4 for every pair of tokens, their sum divided by sqrt(n d).  q, k [B,H,T,d] ->
+/// [B,H,T,T], before the mask.
+template <class Scalar>
+Tensor<Scalar> deberta_scores(const ForwardContext<Scalar>& pass, const std::string& prefix, Index layer,
+                              const Tensor<Scalar>& q, const Tensor<Scalar>& k);
+
 /// Merges the convolution of the encoder's input into the output of layer 0 -> [B,T,D].
 /// Source: microsoft/DeBERTa bert.py ConvLayer.
 template <class Scalar>

@@ -17,7 +17,7 @@ enum class Family { deberta, roformer, transformer_xl, xlnet };
 /// The sizes that programs and files show of every model.
 struct ModelSizes {
     Index words = 0;       // V
-    Index layers = 0;      // l
+    Index layers = 0;      // their number
     Index heads = 0;       // H
     Index head_width = 0;  // d
 };

@@ -1,7 +1,8 @@
 #pragma once
 // Every piece of arithmetic that a forward pass does, by name, so that a whole model can run on another backend: the
-// passes of core/models call nothing else.  What is left to them is to choose, look up, split, join, hide and keep.
-// Angles and sinusoids are tables, made in double before the pass, and are not among these.
+// passes of core/models, but for those of older/ and the fast ones, call nothing else.  What is left to them is to
+// choose, look up, split, join, hide and keep. Angles and sinusoids are tables, made in double before the pass, and are
+// not among these.
 #include "core/attention/disentangled.h"
 #include "core/models/layers.h"
 #include "core/models/word_logits.h"

@@ -40,7 +40,7 @@ Trace Roformer<Scalar>::forward(const std::vector<ModelInput>& segments, Dialect
     Trace trace(wanted, Scheme::rotary);
     trace.expect(stage_names(segments, dialect));
 
-    // m theta_c of every position m and pair of channels c, the same in all layers.
+    // m theta_t of every position m and pair of channels t, the same in all layers.
     const Context pass{angles(input.length()), key_masks(input, input.length(), config_.causal),
                        RoformerOptions::of(dialect)};
 
@@ -94,8 +94,8 @@ Tensor<Scalar> Roformer<Scalar>::run_layer(Index l, const Tensor<Scalar>& x, con
     trace.add(prefix + ".k", k);
     trace.add(prefix + ".v", v);
 
-    // Eq. 14: R_m x_m.  Every pair of channels is rotated by the angle of its position; channels 2c and 2c + 1 are a
-    // pair here, c and c + d/2 in other code.  A rotation changes no length, so no position makes a token count more;
+    // Eq. 14: R_m x_m.  Every pair of channels is rotated by the angle of its position; channels 2t and 2t + 1 are a
+    // pair here, t and t + d/2 in other code.  A rotation changes no length, so no position makes a token count more;
     // and the dot product of two rotated vectors depends on the difference of their angles, on i - j, alone.
     const auto rotated = [&](const Tensor<Scalar>& straight) {
         return each_head([&](Index b, Index h) {

@@ -119,15 +119,22 @@ Tensor<Scalar> TransformerXl<Scalar>::run_layer(Index l, const Tensor<Scalar>& x
     trace.add(prefix + ".r_k", r_k);
 
     // Relative attention; no query sees a key after itself.  With same_length and no memory it sees none at all.
-    const MaskedRow masked_row = dialect == Dialect::hf ? MaskedRow::uniform : MaskedRow::zero;
-    RelativeHeads<Scalar> heads{q,  k,  v,          {}, weights.content_bias, weights.position_bias, r.rows() - 1, rows,
-                                {}, {}, masked_row, {}};
     std::vector<Index> positions(static_cast<std::size_t>(queries));
     std::iota(positions.begin(), positions.end(), Index(0));
+    const Mask mask = transformer_xl_mask(queries, rows, config_.same_length, config_.mem_len);
     const auto samples = static_cast<std::size_t>(x.extent(0));
-    heads.r_k.assign(samples, &r_k);
-    heads.positions.assign(samples, positions);
-    heads.masks.assign(samples, transformer_xl_mask(queries, rows, config_.same_length, config_.mem_len));
+    const RelativeHeads<Scalar> heads{.q = q,
+                                      .k = k,
+                                      .v = v,
+                                      .r_k = std::vector(samples, &r_k),
+                                      .content_bias = weights.content_bias,
+                                      .position_bias = weights.position_bias,
+                                      .first = r.rows() - 1,
+                                      .memory = rows,
+                                      .positions = std::vector(samples, positions),
+                                      .masks = std::vector(samples, mask),
+                                      .masked_row = dialect == Dialect::hf ? MaskedRow::uniform : MaskedRow::zero,
+                                      .segment_term = {}};
     const Tensor<Scalar> context = relative_attention(heads, prefix, trace, compute_);
     if (trace.complete()) return {};
 

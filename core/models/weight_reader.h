@@ -1,6 +1,5 @@
 #pragma once
-// Parameters read by name with their shapes checked; what every family but DeBERTa, with its two layouts, reads
-// through.
+// Parameters read by name with their shapes checked; what every family reads through.
 #include <functional>
 #include <memory>
 #include <mutex>

@@ -134,19 +134,20 @@ XlnetStreams<Scalar> Xlnet<Scalar>::run_layer(Index l, const XlnetStreams<Scalar
         // Queries of this stream, relative attention with its own masks, then residual and feed-forward.
         Tensor<Scalar> q = project_heads(stream, weights.query, heads, compute_);
         clear_unused(view.positions, q);
-        RelativeHeads<Scalar> all{q,
-                                  k,
-                                  v,
-                                  {},
-                                  weights.content_bias,
-                                  weights.position_bias,
-                                  both.extent(1),
-                                  pass.memory,
-                                  view.positions,
-                                  view.masks,
-                                  pass.options.masked_row,
-                                  {}};
-        for (Index b = 0; b < q.extent(0); ++b) all.r_k.push_back(pass.is_reversed(b) ? &r_k_backward : &r_k);
+        std::vector<const Tensor<Scalar>*> r_k_of_samples;
+        for (Index b = 0; b < q.extent(0); ++b) r_k_of_samples.push_back(pass.is_reversed(b) ? &r_k_backward : &r_k);
+        RelativeHeads<Scalar> all{.q = q,
+                                  .k = k,
+                                  .v = v,
+                                  .r_k = std::move(r_k_of_samples),
+                                  .content_bias = weights.content_bias,
+                                  .position_bias = weights.position_bias,
+                                  .first = both.extent(1),
+                                  .memory = pass.memory,
+                                  .positions = view.positions,
+                                  .masks = view.masks,
+                                  .masked_row = pass.options.masked_row,
+                                  .segment_term = {}};
         if (!pass.types.empty())
             all.segment_term = [&](Index b, Index h) -> Matrix<Scalar> {
                 const auto sample = static_cast<std::size_t>(b);

@@ -42,27 +42,6 @@ std::int64_t log_bucket(std::int64_t offset, Index buckets, Index max_position, 
 
 namespace {
 
-/// Neighbouring offsets whose rows stand still or rise by one are one run.
-std::vector<RelativeBuckets::Run> cut_into_runs(const std::vector<Index>& rows, Index first_offset) {
-    std::vector<RelativeBuckets::Run> runs;
-    const auto count = static_cast<Index>(rows.size());
-    for (Index at = 0; at < count;) {
-        RelativeBuckets::Run run{first_offset + at, 1, rows[static_cast<std::size_t>(at)], 1};
-        if (at + 1 < count) {
-            const Index step = rows[static_cast<std::size_t>(at + 1)] - rows[static_cast<std::size_t>(at)];
-            if (step == 0 || step == 1) {
-                run.step = step;
-                while (at + run.length < count &&
-                       rows[static_cast<std::size_t>(at + run.length)] == run.first_row + run.length * step)
-                    ++run.length;
-            }
-        }
-        runs.push_back(run);
-        at += run.length;
-    }
-    return runs;
-}
-
 void check_lengths(const char* who, Index queries, Index keys) {
     LOCUS_CHECK(queries >= 1 && keys >= 1, std::string(who) + ": queries is " + std::to_string(queries) + " and keys " +
                                                std::to_string(keys) + ", expected 1 or more of each");
@@ -71,10 +50,7 @@ void check_lengths(const char* who, Index queries, Index keys) {
 }  // namespace
 
 RelativeBuckets::RelativeBuckets(Index queries, Index keys, Index span, std::vector<Index> rows)
-    : queries_(queries), keys_(keys), span_(span), rows_(std::move(rows)), runs_(cut_into_runs(rows_, -(keys - 1))) {
-    for (std::size_t run = 0; run < runs_.size(); ++run)
-        run_of_.insert(run_of_.end(), static_cast<std::size_t>(runs_[run].length), run);
-}
+    : queries_(queries), keys_(keys), span_(span), rows_(std::move(rows)) {}
 
 RelativeBuckets RelativeBuckets::clamped(Index queries, Index keys, Index span) {
     check_lengths("RelativeBuckets::clamped", queries, keys);

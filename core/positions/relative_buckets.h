@@ -24,18 +24,11 @@ std::int64_t log_bucket(std::int64_t offset, Index buckets, Index max_position, 
 /// The whole index matrix is Toeplitz, so queries + keys - 1 numbers replace it.
 class RelativeBuckets {
 public:
-    /// A stretch of neighbouring offsets whose rows all are the same (step 0) or rise by one per offset (step 1).
-    struct Run {
-        Index first_offset;  // i - j
-        Index length;
-        Index first_row;
-        Index step;  // 0 or 1
-    };
-
     /// row = clamp(i - j + span, 0, 2 span - 1): version 1, and version 2 without buckets.
     /// Throws Error(usage) if an argument is < 1.
     static RelativeBuckets clamped(Index queries, Index keys, Index span);
     /// row = clamp(log_bucket(i - j) + buckets, 0, 2 buckets - 1): versions 2 and 3.  The span is `buckets`.
+    /// Throws Error(usage) if queries or keys is < 1, and as log_bucket.
     static RelativeBuckets logarithmic(Index queries, Index keys, Index buckets, Index max_position, OffsetClamp clamp);
 
     Index queries() const { return queries_; }
@@ -48,16 +41,10 @@ public:
     Index row_of_offset(Index offset) const { return rows_[static_cast<std::size_t>(offset + keys_ - 1)]; }
     /// [queries + keys - 1] rows, offset -(keys - 1) first.
     const std::vector<Index>& rows() const { return rows_; }
-    /// The rows cut into runs, in rising offset: core/fast/slices.h adds one run at a time.
-    const std::vector<Run>& runs() const { return runs_; }
-    /// Which run an offset lies in.
-    std::size_t run_at(Index offset) const { return run_of_[static_cast<std::size_t>(offset + keys_ - 1)]; }
     /// The matrix delta(i,j) [queries, keys], for people and traces.
     IndexTensor matrix() const;
-    /// The transpose, for `keys` queries and `queries` keys: row'(j, i) = row(i, j), so the sign of every offset is
-    /// changed, row'(a, b) = row of b - a.  Where queries = keys its matrix is delta(j,i), which the paper prints for
-    /// p2c. P2cIndex::paper_ji does not take it: that wants the rule unchanged, row of j - i for the pairs (j, i), and
-    /// transposes the term itself.
+    /// The transpose, for `keys` queries and `queries` keys: row'(j, i) = row(i, j).  Where both are as many, its
+    /// matrix is delta(j,i), which the paper prints for p2c.
     RelativeBuckets mirrored() const;
 
 private:
@@ -67,8 +54,6 @@ private:
     Index keys_ = 0;
     Index span_ = 0;
     std::vector<Index> rows_;
-    std::vector<Run> runs_;
-    std::vector<std::size_t> run_of_;  // per offset, like rows_
 };
 
 }  // namespace locus

@@ -24,7 +24,11 @@ void check_ids(const std::vector<std::int64_t>& ids, const char* what, Index voc
 
 void check_starts(const PackedBatch& batch) {
     LOCUS_CHECK(batch.sentences() > 0 && batch.starts.front() == 0 && batch.starts.back() == batch.rows(),
-                "batch: starts does not lead from 0 to the " + std::to_string(batch.rows()) + " rows of tokens");
+                "batch: starts has " + std::to_string(batch.starts.size()) + " numbers" +
+                    (batch.starts.empty() ? std::string()
+                                          : ", from " + std::to_string(batch.starts.front()) + " to " +
+                                                std::to_string(batch.starts.back())) +
+                    ", expected from 0 to the " + std::to_string(batch.rows()) + " rows of tokens");
     for (Index b = 0; b < batch.sentences(); ++b)
         LOCUS_CHECK(batch.length(b) > 0, "batch: sentence " + std::to_string(b) + " has " +
                                              std::to_string(batch.length(b)) + " tokens, expected at least one");

@@ -67,7 +67,7 @@ struct MaskingRules {
     Index max_gram = 1;   // units that may be masked in a row; above 1, the pieces of a word are one unit
     double mask = 0.8;    // of the targets become [MASK],
     double keep = 0.1;    // of them stay as they are, and the others become a random ordinary piece
-    Index most = 80;      // targets of a sentence: ceil(512 share / 10) 10
+    Index most = 80;      // targets of a sentence: 10 * ceil(512 * share / 10)
 };
 
 /// The generator of replaced-token detection: single pieces, all of them [MASK].  rtd_task.py.

@@ -41,7 +41,7 @@ struct LayerInside {
 /// One run of one layer: encoder layers run once, the last one again in every pass of the decoder.
 template <class Scalar>
 struct LayerUse {
-    Index layer = 0, use = 0;  // whose weights, and the how-manieth run of this step
+    Index layer = 0, use = 0;  // whose weights, and which of its runs in this step, from 0
     SharedRows<Scalar> kv, query;
     std::optional<LayerInside<Scalar>> inside;  // none with gradient checkpointing: made again when it is needed
 };

@@ -14,7 +14,8 @@ namespace locus {
 /// What a training draws random numbers for.  They are part of what makes a run repeatable; do not reorder.
 enum class RandomUse : std::uint8_t { values, heldout, order, masks, heldout_masks, dropout, replacements, noise };
 
-/// The stream of a use, of one of its rounds (an epoch, a step; below 2^24) and one thing in that round (a sentence).
+/// The stream of a use, of one of its rounds (an epoch, a step) and one thing in that round (a sentence).  Rounds
+/// repeat after 2^24 = 16,777,216.
 constexpr std::uint64_t stream_of(RandomUse use, std::uint64_t round = 0, std::uint32_t thing = 0) {
     return static_cast<std::uint64_t>(use) << 56 | (round & 0xffffff) << 32 | thing;
 }

@@ -32,7 +32,7 @@ Matrix<Scalar> replaced_tokens_backward(DebertaTraining<Scalar>& model, const Pa
                                         const PackedBatch& batch, const ReplacedTokensTape<Scalar>& tape, Scalar factor,
                                         Parameters<Scalar>& gradients);
 
-/// One step of the discriminator: factor * mean loss; adds its gradient.
+/// One step of the discriminator: adds the gradient of factor * mean loss -> the mean loss itself.
 template <class Scalar>
 double detection_step(DebertaTraining<Scalar>& model, const Parameters<Scalar>& values, const PackedBatch& batch,
                       const Dropout& dropout, Scalar factor, Parameters<Scalar>& gradients);
@@ -45,8 +45,8 @@ PackedBatch replace_tokens(const PackedBatch& masked, const MaskedWordsTape<Scal
 
 /// How two models share their word tables.
 enum class EmbeddingSharing {
-    gdes,  // E_D = hold(E_G) + E_delta: each table hears its own loss alone
-    es,    // E_D = E_G: the generator's table hears both
+    gdes,  // E_D = hold(E_G) + E_delta: each table gets the gradient of its own loss alone
+    es,    // E_D = E_G: the generator's table gets both
     none,  // two tables
 };
 

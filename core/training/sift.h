@@ -1,5 +1,5 @@
 #pragma once
-// Scale-invariant fine-tuning: the model must not change its mind when the normalised embeddings are pushed a little in
+// Scale-invariant fine-tuning: the predictions should not change when the normalised embeddings are pushed a little in
 // the worst direction.  He et al. 2021, section 4; microsoft/DeBERTa sift.py.
 #include "core/training/masked_words.h"
 
@@ -24,7 +24,7 @@ struct SiftTape {
     bool skipped = false;                  // the gradient was not finite, delta stayed delta0
 };
 
-/// xhat of the official code: (x - mean) / sqrt(variance + 1e-7), and back.
+/// xhat of the official code, row by row: (x - mean) / sqrt(variance + 1e-7).  sum [N,D] -> [N,D].
 template <class Scalar>
 Matrix<Scalar> sift_normalise(const ConstView<Scalar>& sum);
 

@@ -9,7 +9,8 @@ namespace locus {
 template <class Scalar>
 Matrix<Scalar> layer_forward(const TrainingContext<Scalar>& pass, const LayerUse<Scalar>& use,
                              const Matrix<Scalar>& relative_table, LayerInside<Scalar>& inside);
-/// Adds to d_kv and d_query, which may be one and the same matrix, and to the rest as above.
+/// From d_output [N,D]: adds to d_kv and d_query [N,D], which may be one and the same matrix, to d_relative_table
+/// [2k,D] and to the gradients of the layer's parameters.
 template <class Scalar>
 void layer_backward(const TrainingContext<Scalar>& pass, const LayerUse<Scalar>& use, const LayerInside<Scalar>& inside,
                     const ConstView<Scalar>& d_output, Matrix<Scalar>& d_kv, Matrix<Scalar>& d_query,

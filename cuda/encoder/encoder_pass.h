@@ -60,7 +60,7 @@ public:
         backend_.write(buffers_->starts, batch_.starts.data(), batch_.starts.size());
         const std::vector<std::uint16_t> slots(buckets.rows().begin(), buckets.rows().end());
         backend_.write(buffers_->rows_by_offset, slots.data(), slots.size());
-        line_ = line_of(slots, buffers_->rows_by_offset.data(), batch_.longest - 1);
+        buckets_ = bucket_rows(slots, buffers_->rows_by_offset.data(), batch_.longest - 1);
         scale_ = static_cast<float>(
             1 / score_divisor<double>(deberta_divisor_terms(config_, options), config_.attention_head_size));
     }
@@ -208,7 +208,7 @@ private:
         args.context = {buffers_->context.data(), packed ? 0 : batch_.longest * joined, sizes_.head, joined};
         if (config_.terms.c2p) args.k_r = layer.k_r.data();
         if (config_.terms.p2c) args.q_r = layer.q_r.data();
-        args.line = line_;
+        args.buckets = buckets_;
         args.table_rows = sizes_.table_rows;
         args.visible_keys = visible();
         if (packed) {
@@ -227,7 +227,7 @@ private:
     const Weights weights_;
     const EncoderSizes sizes_;
     EncoderBatch batch_;
-    SlotLine line_{};
+    BucketRows buckets_{};
     float scale_ = 1;
     std::unique_ptr<Buffers> buffers_;
 };

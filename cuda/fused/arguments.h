@@ -28,7 +28,7 @@ struct ForwardArguments {
     float* log_sum = nullptr;     // [B,H,queries]: log of the softmax denominator, +inf for rows without a key; or none
     const Scalar* k_r = nullptr;  // [H, table_rows, d]; nullptr: no c2p term
     const Scalar* q_r = nullptr;  // [H, table_rows, d]; nullptr: no p2c term
-    SlotLine line{};              // of queries x keys pairs
+    BucketRows buckets{};         // of queries x keys pairs
     int table_rows = 0;           // 2k
     const std::uint8_t* visible_keys = nullptr;  // [B,keys], 0: hidden from every query; nullptr: all are visible
     // Packed samples: where each begins, [B+1]; nullptr: padded, every sample has `queries` and `keys`.
@@ -64,12 +64,13 @@ template <class Scalar>
 bool starts_at_16_bytes(const Scalar* table) {
     return reinterpret_cast<std::uintptr_t>(table) % 16 == 0;
 }
-/// All that forward reads and writes, and a line for which their shared memory has room; otherwise the portable kernel
+/// All that forward reads and writes, and buckets for which their shared memory has room; otherwise the portable kernel
 /// serves.
 template <class Scalar>
 bool suits_tensor_cores(const ForwardArguments<Scalar>& args) {
-    return !args.line.skips && starts_at_16_bytes(args.q) && starts_at_16_bytes(args.k) && starts_at_16_bytes(args.v) &&
-           starts_at_16_bytes(args.context) && starts_at_16_bytes(args.k_r) && starts_at_16_bytes(args.q_r);
+    return !args.buckets.skips && starts_at_16_bytes(args.q) && starts_at_16_bytes(args.k) &&
+           starts_at_16_bytes(args.v) && starts_at_16_bytes(args.context) && starts_at_16_bytes(args.k_r) &&
+           starts_at_16_bytes(args.q_r);
 }
 
 // What the backward kernels are given.  The same kernel text serves both of their loops: around queries, where the
@@ -121,7 +122,7 @@ struct BackwardSide {
     static constexpr int query(int outer, int inner) { return around_keys ? inner : outer; }
     static constexpr int key(int outer, int inner) { return around_keys ? outer : inner; }
     constexpr int row(int outer, int inner) const {
-        return forward().line.row(query(outer, inner) - key(outer, inner));
+        return forward().buckets.row(query(outer, inner) - key(outer, inner));
     }
     /// Of a tile's pairs.
     constexpr OffsetRange offsets(int outer0, int inner0, int tile_outer, int tile_inner, int b) const {

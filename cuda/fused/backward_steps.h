@@ -87,7 +87,7 @@ private:
     /// A place of pairs that do not exist gives the row of the nearest offset that does.
     constexpr int row_at(int place, int inner0, OffsetRange offsets) const {
         const int ahead = place - (tile_inner - 1) + outer0_ - inner0, offset = around_keys ? -ahead : ahead;
-        return side_.forward().line.row(larger(offsets.first, smaller(offsets.last, offset)));
+        return side_.forward().buckets.row(larger(offsets.first, smaller(offsets.last, offset)));
     }
 
     /// No key of the tile is hidden, and none is missing.

@@ -45,7 +45,7 @@ public:
     constexpr ForwardTile tile_at(int j0) const {
         const OffsetRange offsets =
             offsets_of_tile(i0, j0, tile_queries, tile_keys, query_tokens.count, key_tokens.count);
-        return {j0, offsets, positions() ? args_.line.reached_by(offsets) : RowRange{0, 1}};
+        return {j0, offsets, positions() ? args_.buckets.reached_by(offsets) : RowRange{0, 1}};
     }
 
     /// No key of the tile is hidden, and none is missing.
@@ -68,7 +68,7 @@ public:
                 for (int place = r.thread; place < tile_queries + tile_keys - 1; place += kThreads)
                     block_.store(r, places + place,
                                  static_cast<std::uint16_t>(
-                                     args_.line.row(offset_at_place(place, i0, tile.j0, tile_keys, tile.offsets))));
+                                     args_.buckets.row(offset_at_place(place, i0, tile.j0, tile_keys, tile.offsets))));
             if (sees_all(tile)) return;
             for (int j = r.thread; j < tile_keys; j += kThreads)
                 block_.store(r, visible + j, static_cast<std::uint8_t>(sees(tile.j0 + j)));

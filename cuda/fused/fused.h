@@ -1,8 +1,8 @@
 #pragma once
 // Disentangled attention in one kernel: scores, softmax and context without a [B,H,Tq,Tk] tensor in global memory and
-// without a table of position scores there.  The CPU computes the same in the sum of core/attention/disentangled.h,
-// softmax.h and probs v; the kernels are hopper_forward.h and fused_forward.h (tensor cores) and portable_forward.h
-// (any width, float32).
+// without a table of position scores there.  On the CPU the same is the sum of the terms of
+// core/attention/disentangled.h, divided, then masked_softmax, times v; the kernels are hopper_forward.h and
+// fused_forward.h (tensor cores) and portable_forward.h (any width, float32).
 #include <cstdint>
 #include <vector>
 

@@ -105,7 +105,7 @@ private:
         if (!side_.outer_rows()) return;
         RowRange reached{0, 0};
         if (inner_.count > 0)
-            reached = side_.forward().line.reached_by(side_.offsets(outer0_, 0, tile_outer, inner_.count, sample_));
+            reached = side_.forward().buckets.reached_by(side_.offsets(outer0_, 0, tile_outer, inner_.count, sample_));
         sums_.start(shared(layout_.outer_table), stride_, reached);
         load_left(layout_.outer_tokens);
         tables_.template fill_of_block<kBands>(
@@ -135,7 +135,7 @@ private:
         const int tokens = buffer_at(layout_.inner_tokens, buffer), values = buffer_at(layout_.inner_values, buffer);
         const OffsetRange offsets = side_.offsets(outer0_, inner0, tile_outer, tile_inner, sample_);
         const bool positions = side_.outer_rows() || side_.inner_rows();
-        const RowRange rows = positions ? side_.forward().line.reached_by(offsets) : RowRange{0, 1};
+        const RowRange rows = positions ? side_.forward().buckets.reached_by(offsets) : RowRange{0, 1};
         if (side_.inner_rows())
             operands_.copy(shared(layout_.window), relative(side_.inner_rows(), rows.first), width,
                            round_up(rows.count, 8), rows.count);

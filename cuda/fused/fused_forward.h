@@ -5,7 +5,7 @@
 //   1. c2p of the block's queries with every table row that they reach, once: the row table.
 //   2. For a tile of keys: p2c of its keys with the rows that the tile reaches: the key table; q k^T; the sum of the
 //      three by the tile's places; softmax; p v.
-//   A tile that reaches one row only (both ends of the line) adds a number per query and a number per key.
+//   A tile that reaches one row only (beyond the span, on both sides) adds a number per query and a number per key.
 //
 // The text is written for whatever `Block` is: on the device (device_block.h) `each` is one lane with its registers, in
 // tests it is all of them one after the other, so that this very code is compared with the reference without a GPU.
@@ -55,7 +55,7 @@ public:
         load_queries();
         if (keys > 0) {
             if (args_.k_r)
-                fill_row_table(args_.line.reached_by(offsets_of_block(steps_.i0, tile_queries, queries, keys)));
+                fill_row_table(args_.buckets.reached_by(offsets_of_block(steps_.i0, tile_queries, queries, keys)));
             prefetch(0);
             for (int j0 = 0, number = 0; j0 < keys; j0 += tile_keys, ++number) attend(steps_.tile_at(j0), number % 2);
         }

@@ -135,7 +135,7 @@ public:
         args.v = rows_of<const Scalar>(v_, input.v.shape());
         if (input.k_r.size() > 0) args.k_r = k_r_.data();
         if (input.q_r.size() > 0) args.q_r = q_r_.data();
-        args.line = line_of(rows_, device_rows_.data(), static_cast<int>(sizes_.keys) - 1);
+        args.buckets = bucket_rows(rows_, device_rows_.data(), static_cast<int>(sizes_.keys) - 1);
         args.table_rows = static_cast<int>(sizes_.table);
         if (input.visible_keys.size() > 0) args.visible_keys = visible_.data();
         if (!input.lengths.empty()) {

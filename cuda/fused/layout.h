@@ -51,9 +51,9 @@ constexpr bool skips_rows(const Rows& rows) {
     return false;
 }
 
-/// The buckets as the kernels read them: the table's row for offset o at rows[o + origin].  It never falls, so the rows
-/// of a range of offsets are a range themselves.
-struct SlotLine {
+/// RelativeBuckets as the kernels read them: the table's row for offset o at rows[o + origin].  It never falls, so the
+/// rows of a range of offsets are a range themselves.
+struct BucketRows {
     const std::uint16_t* rows;
     int origin;
     /// skips_rows() of them.  Where it does not, n offsets reach at most n rows, and that is what the kernels on tensor
@@ -70,15 +70,15 @@ struct SlotLine {
 
 /// rows: on the host, the same as at `stored`, where the kernels will read them.
 template <class Rows>
-constexpr SlotLine line_of(const Rows& rows, const std::uint16_t* stored, int origin) {
-    SlotLine line{stored, origin, skips_rows(rows)};
-    if (rows.size() == 0) return line;
+constexpr BucketRows bucket_rows(const Rows& rows, const std::uint16_t* stored, int origin) {
+    BucketRows buckets{stored, origin, skips_rows(rows)};
+    if (rows.size() == 0) return buckets;
     int lower = 0, upper = static_cast<int>(rows.size()) - 1;
     while (lower < upper && rows[static_cast<std::size_t>(lower + 1)] == rows[0]) ++lower;
     while (upper > 0 && rows[static_cast<std::size_t>(upper - 1)] == rows[rows.size() - 1]) --upper;
-    line.lower_end = lower - origin;
-    line.upper_end = upper - origin;
-    return line;
+    buckets.lower_end = lower - origin;
+    buckets.upper_end = upper - origin;
+    return buckets;
 }
 
 /// The offsets of a tile are counted from its upper right corner: place 0 is query i0 beside the tile's last key.

@@ -106,7 +106,7 @@ private:
             if (i >= query_tokens_.count || !is_visible(j)) continue;
             const float *query = row(queries(), r.query()), *key = row(keys(), at);
             float sum = dot(r, query, key);
-            const int table_row = args_.k_r || args_.q_r ? args_.line.row(i - j) : 0;
+            const int table_row = args_.k_r || args_.q_r ? args_.buckets.row(i - j) : 0;
             if (args_.k_r) sum += dot_with_table(r, query, args_.k_r, table_row);
             if (args_.q_r) sum += dot_with_table(r, key, args_.q_r, table_row);
             r.scores[n] = sum * (args_.scale * kLog2e);

@@ -7,7 +7,7 @@
 //   1. The outer tokens' position scores with every relative row that they reach: the outer table.
 //   2. Near the diagonal, tile by tile: the inner table, scores, probabilities and their derivatives, sums by relative
 //      row (hopper_row_sums.h).
-//   3. Far from it, where all pairs of many tiles share a row at an end of the line: the same without tables.  The
+//   3. Far from it, where all pairs of many tiles share the first or the last row: the same without tables.  The
 //      outer tokens add a number each, the inner ones are multiplied with outer token + row, which gives both scores at
 //      once; the sums by row are two numbers of a lane.  No barrier of the block: warps let go of a stage, and one
 //      thread has it filled.  A tile's gradients are multiplied together with the scores of the next tile.
@@ -77,7 +77,7 @@ public:
             copies_.start();
             load_outer();
             if (side_.outer_rows()) {
-                reached = tiles_.line().reached_by(side_.offsets(outer0_, 0, tile_outer, tiles_.inners(), sample_));
+                reached = tiles_.buckets().reached_by(side_.offsets(outer0_, 0, tile_outer, tiles_.inners(), sample_));
                 // The table's columns are stored in pairs, so they begin at an even one of all.
                 lead_ = (reached.first - side_.args.reached.first) % 2;
                 reached = {reached.first - lead_, reached.count + lead_};

@@ -109,9 +109,10 @@ public:
     /// All 64 inner tokens of a tile exist.
     constexpr bool is_complete(const BackwardTile& tile) const { return tile.inner0 + kInner <= inners_; }
     constexpr bool positions() const { return side_.outer_rows() || side_.inner_rows(); }
-    constexpr const SlotLine& line() const { return side_.forward().line; }
+    constexpr const BucketRows& buckets() const { return side_.forward().buckets; }
 
-    /// The tiles before `near` and those from `far` on, up to `complete`, reach one row each, of an end of the line.
+    /// The tiles before `near` and those from `far` on, up to `complete`, reach one row each, the first or the last of
+    /// the table.
     struct Parts {
         int near, far, complete;
     };
@@ -120,8 +121,8 @@ public:
         if (side_.forward().dropout > 0) return {0, complete, complete};
         if (!positions()) return {complete, complete, complete};
         // Inner tokens so far from the block's first and last outer token that all offsets are beyond an end.
-        const long long last = smaller(outer0_ + tile_outer, outers_) - 1, lower = line().lower_end,
-                        upper = line().upper_end;
+        const long long last = smaller(outer0_ + tile_outer, outers_) - 1, lower = buckets().lower_end,
+                        upper = buckets().upper_end;
         const long long before = around_keys ? outer0_ + lower + 1 : outer0_ - upper + 1;  // so many inner tokens
         const long long from = around_keys ? last + upper : last - lower;                  // and those from here on
         const int near = whole_tiles(before, complete);
@@ -139,14 +140,14 @@ public:
         (around_keys ? tile.offsets.last : tile.offsets.first) += around_keys ? behind : -behind;
         // Where outer tokens are missing, places of theirs have the row of the pair before.
         if (positions())
-            tile.rows = line().reached_by(outer0_ + tile_outer <= outers_ ? offsets : prolonged(offsets, before));
+            tile.rows = buckets().reached_by(outer0_ + tile_outer <= outers_ ? offsets : prolonged(offsets, before));
         return tile;
     }
 
     /// Of a place from -1 to tile_outer + 63: the row of its pairs; where none exist, of the nearest one.
     constexpr int row_at(const BackwardTile& tile, int place) const {
         const int ahead = place - (kInner - 1) + outer0_ - tile.inner0, offset = around_keys ? -ahead : ahead;
-        return line().row(larger(tile.offsets.first, smaller(tile.offsets.last, offset)));
+        return buckets().row(larger(tile.offsets.first, smaller(tile.offsets.last, offset)));
     }
     /// Of a pair whose inner token exists; outer tokens that do not exist have the row of the last one.
     constexpr int row_of(int outer, int inner) const { return side_.row(smaller(outer0_ + outer, outers_ - 1), inner); }

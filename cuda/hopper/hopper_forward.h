@@ -103,7 +103,7 @@ private:
         copies_.let_go_of_boxes(kWarpgroups);
     }
 
-    /// Tiles that may reach more than one row; all before them reach the line's last row, all behind them its first.
+    /// Tiles that may reach more than one row; all before them reach the table's last row, all after them its first.
     struct NearTiles {
         int first, end;
     };
@@ -112,14 +112,14 @@ private:
                   last_query = smaller(i0 + tile_queries, steps_.query_tokens.count) - 1;
         if (args_.dropout > 0) return {0, tiles};  // numbers are drawn in loops
         if (!steps_.positions()) return {tiles, tiles};
-        // The tile's last key is far enough before the first query; its first key far enough behind the last query.
-        const long long before = static_cast<long long>(i0) - args_.line.upper_end + 1,
-                        behind = static_cast<long long>(last_query) - args_.line.lower_end + kTileKeys - 1;
+        // The tile's last key is far enough before the first query; its first key far enough after the last query.
+        const long long before = static_cast<long long>(i0) - args_.buckets.upper_end + 1,
+                        after = static_cast<long long>(last_query) - args_.buckets.lower_end + kTileKeys - 1;
         const auto as_tile = [&](long long keys) {
             return static_cast<int>(keys < 0 ? 0 : keys / kTileKeys > tiles ? tiles : keys / kTileKeys);
         };
         const int first = as_tile(before);
-        return {first, larger(first, as_tile(behind))};
+        return {first, larger(first, as_tile(after))};
     }
 
     /// All tiles in their order.  Each part is called from one place, in which it is inline.
@@ -131,7 +131,7 @@ private:
                 table_end = end_of_table(first, near);
                 if (args_.k_r)
                     tables_.template fill_of_block<Lane>(copies_,
-                                                         args_.line.reached_by(offsets_of_tiles(first, table_end)));
+                                                         args_.buckets.reached_by(offsets_of_tiles(first, table_end)));
             }
             const bool is_before = first < near.first;
             const int far_end = is_before ? near.first : first < near.end ? first : copies_.tiles();
@@ -152,7 +152,7 @@ private:
     /// that their neighbours near it do not reach.
     constexpr int end_of_table(int first, NearTiles near) const {
         const int tiles = copies_.tiles();
-        if (!args_.k_r || args_.line.reached_by(offsets_of_tiles(first, tiles)).count <= capacity_) return tiles;
+        if (!args_.k_r || args_.buckets.reached_by(offsets_of_tiles(first, tiles)).count <= capacity_) return tiles;
         const int end = larger(first, near.first) + Layout::tiles_of_rows(capacity_, tile_queries);
         return end < near.end ? end : tiles;
     }
@@ -162,7 +162,7 @@ private:
     /// Tiles from `first` to before `end`, all of whose pairs have the row of that offset.
     [[gnu::always_inline]] constexpr void attend_far(int first, int end, int offset) {
         if (first >= end) return;
-        const int row = steps_.positions() ? args_.line.row(offset) : 0;
+        const int row = steps_.positions() ? args_.buckets.row(offset) : 0;
         block_.each([&](Lane& r) {
             add_row_to_queries(r, row);
             tables_.read_row(r, row, r.lift);
@@ -339,7 +339,7 @@ private:
         const int j0 = number * kTileKeys;
         const OffsetRange offsets =
             offsets_of_tile(steps_.i0, j0, tile_queries, kTileKeys, steps_.query_tokens.count, steps_.key_tokens.count);
-        return args_.line.row(offset_at_place(place, steps_.i0, j0, kTileKeys, offsets));
+        return args_.buckets.row(offset_at_place(place, steps_.i0, j0, kTileKeys, offsets));
     }
     /// On their way from global memory during a whole tile.
     constexpr void find_places(int number) {

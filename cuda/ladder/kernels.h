@@ -1,5 +1,5 @@
 #pragma once
-// What the first versions share: sizes, one head of a tensor, products, softmax and context as cells
+// What the first versions share: sizes, one head of a tensor, products, softmax and context as kernels of one cell each
 // (cuda/reference/backend.h).
 #include <cmath>
 
@@ -7,16 +7,16 @@
 
 namespace locus::cuda::ladder {
 
-/// q [batch_heads,queries,width], k and v [batch_heads,keys,width], k_r and q_r [heads,rows,width], line [queries +
-/// keys - 1].
+/// q [batch_heads,queries,width], k and v [batch_heads,keys,width], k_r and q_r [heads,rows,width], rows_by_offset
+/// [queries + keys - 1].
 struct Problem {
     const float *q, *k, *v, *k_r, *q_r;
-    const int* line;
+    const int* rows_by_offset;
     int batch_heads, heads, queries, keys, width, rows;
     float scale;
 
     constexpr long long scores() const { return static_cast<long long>(batch_heads) * queries * keys; }
-    constexpr int row(int i, int j) const { return line[bucket_index(i, j, keys)]; }
+    constexpr int row(int i, int j) const { return rows_by_offset[bucket_index(i, j, keys)]; }
     constexpr const float* query(long long batch_head, int i) const { return q + (batch_head * queries + i) * width; }
     constexpr const float* key(long long batch_head, int j) const { return k + (batch_head * keys + j) * width; }
     constexpr const float* row_of(const float* table, long long batch_head, int at) const {

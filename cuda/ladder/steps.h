@@ -22,13 +22,13 @@ public:
           v_(upload(backend, input.v)),
           k_r_(upload(backend, input.k_r)),
           q_r_(upload(backend, input.q_r)),
-          line_(upload_as_int(backend, buckets.rows())) {
+          rows_(upload_as_int(backend, buckets.rows())) {
         at_.q = q_.data();
         at_.k = k_.data();
         at_.v = v_.data();
         at_.k_r = k_r_.data();
         at_.q_r = q_r_.data();
-        at_.line = line_.data();
+        at_.rows_by_offset = rows_.data();
         at_.heads = narrow(input.q.extent(1));
         at_.batch_heads = narrow(input.q.extent(0)) * at_.heads;
         at_.queries = narrow(input.q.extent(2));
@@ -45,7 +45,7 @@ private:
     }
 
     decltype(std::declval<const Backend&>().upload(static_cast<const float*>(nullptr), 0)) q_, k_, v_, k_r_, q_r_;
-    decltype(std::declval<const Backend&>().upload(static_cast<const int*>(nullptr), 0)) line_;
+    decltype(std::declval<const Backend&>().upload(static_cast<const int*>(nullptr), 0)) rows_;
     Problem at_{};
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 // The versions of the ladder before the fused kernel; each says what changed.
 //
-// KernelVersion 1: every score by three dot products of its own.  3 T^2 d products of which most are computed T times
+// Version 1: every score by three dot products of its own.  3 T^2 d products of which most are computed T times
 // over, and [B,H,T,T] twice in memory; but the simplest to read.
 #include <utility>
 
@@ -42,7 +42,7 @@ private:
     decltype(std::declval<const Backend&>().template allocate<float>(0)) scores_, probs_;
 };
 
-// KernelVersion 2: what changed: each distinct product of a token and a table row is computed once, 2 T 2k d of them,
+// Version 2: what changed: each distinct product of a token and a table row is computed once, 2 T 2k d of them,
 // and an index matrix gathers from the two tables, pass by pass, as frameworks do.  Scores travel through memory five
 // times.
 
@@ -148,7 +148,7 @@ private:
     decltype(std::declval<const Backend&>().template allocate<float>(0)) scores_, probs_;
 };
 
-// KernelVersion 2 with products from cuBLAS: what changed: the four products, two tables of them, q k^T and
+// Version 2 with products from cuBLAS: what changed: the four products, two tables of them, q k^T and
 // probabilities v, are a library's; index, gathers, scale and softmax are those of version 2, and so is the traffic of
 // scores through memory. This is what frameworks run.  The library is found when the version is launched, or one
 // sentence says that it is not.
@@ -213,8 +213,8 @@ private:
     decltype(std::declval<const Backend&>().template allocate<float>(0)) scores_, probs_;
 };
 
-// KernelVersion 3: what changed: no index matrix and no pass of its own for any term.  The row is a function of i - j,
-// read from a line of 2 T - 1 numbers, so neighbouring threads read neighbouring places of a table row: slices.  Scores
+// Version 3: what changed: no index matrix and no pass of its own for any term.  The row is a function of i - j,
+// read from a list of 2 T - 1 numbers, so neighbouring threads read neighbouring places of a table row: slices.  Scores
 // travel through memory twice.
 
 struct SliceScoreKernel {
@@ -254,7 +254,7 @@ private:
     decltype(std::declval<const Backend&>().template allocate<float>(0)) scores_, probs_;
 };
 
-// KernelVersion 4: what changed: the softmax runs along with the scores, so neither scores nor probabilities reach
+// Version 4: what changed: the softmax runs along with the scores, so neither scores nor probabilities reach
 // memory; the two tables still do, [B,H,T,2k] each.  One thread a query, one key after the other.
 
 /// width: known to the compiler, so that a query and its context stay in registers.

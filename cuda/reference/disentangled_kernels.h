@@ -31,7 +31,7 @@ struct ContentToPositionKernel {
     }
 };
 
-/// by_key: the buckets are those of the pairs (j, i), as the paper prints it, and has one backend per key and query
+/// by_key: the row is that of the pair (j, i), as the paper prints it; the buckets then have queries and keys
 /// exchanged.
 template <class Scalar>
 struct PositionToContentKernel {
@@ -47,7 +47,7 @@ struct PositionToContentKernel {
     }
 };
 
-/// Square buckets, so that the pair (j, i) has its backend in it too.
+/// Square buckets, so that the pair (j, i) has its row in them too.
 template <class Scalar>
 struct PositionToPositionKernel {
     const Scalar *q_r, *k_r;

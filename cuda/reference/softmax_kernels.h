@@ -58,7 +58,8 @@ Matrix<Scalar> masked_softmax(const Backend& backend, const Matrix<Scalar>& scor
                               MaskedRow masked_row) {
     LOCUS_CHECK(mask.size() == 0 || (mask.rows() == scores.rows() && mask.cols() == scores.cols()),
                 "cuda::masked_softmax: a mask of [" + std::to_string(mask.rows()) + ", " + std::to_string(mask.cols()) +
-                    "] for scores of [" + std::to_string(scores.rows()) + ", " + std::to_string(scores.cols()) + "]");
+                    "] for scores of [" + std::to_string(scores.rows()) + ", " + std::to_string(scores.cols()) +
+                    "], expected the same");
     const auto there = upload(backend, scores);
     const auto there_mask = upload(backend, mask);
     auto probs = allocate<Scalar>(backend, scores.rows(), scores.cols());

@@ -8,6 +8,7 @@
 #include "core/conformance/kit/cases.h"
 #include "core/conformance/kit/first_divergence.h"
 #include "core/conformance/kit/sha256.h"
+#include "core/conformance/mistakes/catalogue.h"
 #include "tests/conformance/kit_fixture.h"
 #include "tests/sanitizers.h"
 
@@ -63,6 +64,17 @@ TEST_CASE("kit export: every level and family, small and quick, every file hashe
     CHECK(listed == summary.files);
     for (const char* file : {"README.md", "schema/kit.json", "schema/case.json", "schema/report.json"})
         CHECK(json["files"].contains(file));
+    // Every number of the catalogue is one that the schema of reports allows, and no other.
+    int last = 0;
+    for (const Mistake& mistake : catalogue()) last = std::max(last, mistake.number);
+    const auto schema = read_json(folder / "kit" / "schema" / "report.json").flatten();
+    int said = 0;
+    for (const auto& [path, value] : schema.items())
+        if (path.ends_with("/mistake/maximum")) {
+            CHECK(value == last);
+            ++said;
+        }
+    CHECK(said == 3);
 }
 
 TEST_CASE("kit: every family has a padded batch, distances of 300, and fewer queries than keys", "[kit]") {

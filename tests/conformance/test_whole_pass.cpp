@@ -276,7 +276,7 @@ CaseReport said_of(Family family, const std::string& name, const Variant& way, c
     const Range& range = several_range(family, name);
     const RightPass right = RightPass::of(range.model, range.segments, Dialect::hf);
     Trace port;
-    const Trace kept = only(mistaken_pass(right, way).trace, globs);
+    const Trace kept = toy::only(mistaken_pass(right, way).trace, globs);
     for (const Stage& stage : kept.stages()) {
         const auto* values = std::get_if<Tensor<double>>(&stage.values);
         if (!values) {

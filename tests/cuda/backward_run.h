@@ -147,7 +147,7 @@ private:
         forward.log_sum = log_sum_.data();
         if (one_.c2p) forward.k_r = k_r_.narrow.data();
         if (one_.p2c) forward.q_r = q_r_.narrow.data();
-        forward.line = cuda::line_of(rows_, rows_.data(), static_cast<int>(one_.keys) - 1);
+        forward.buckets = cuda::bucket_rows(rows_, rows_.data(), static_cast<int>(one_.keys) - 1);
         forward.table_rows = static_cast<int>(2 * one_.span);
         if (one_.hides) forward.visible_keys = visible_.data();
         if (packed_) {
@@ -166,7 +166,7 @@ private:
         args_.d_k = strided(d_k_.data(), key_rows_);
         args_.d_v = strided(d_v_.data(), key_rows_);
         args_.delta = delta_.data();
-        args_.reached = forward.line.reached_by({1 - forward.keys, forward.queries - 1});
+        args_.reached = forward.buckets.reached_by({1 - forward.keys, forward.queries - 1});
         args_.columns = columns();
         std::fill(d_k_r_.data(), d_k_r_.data() + kHeads * 2 * one_.span * width_, 0.0f);
         std::fill(d_q_r_.data(), d_q_r_.data() + kHeads * 2 * one_.span * width_, 0.0f);

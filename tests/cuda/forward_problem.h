@@ -115,7 +115,7 @@ struct ForwardProblem {
         args.log_sum = log_sum.data();
         if (one.c2p) args.k_r = k_r.narrow.data();
         if (one.p2c) args.q_r = q_r.narrow.data();
-        args.line = cuda::line_of(line, line.data(), static_cast<int>(one.keys) - 1);
+        args.buckets = cuda::bucket_rows(line, line.data(), static_cast<int>(one.keys) - 1);
         args.table_rows = static_cast<int>(table);
         if (one.hides) args.visible_keys = visible.data();
         if (!starts.empty()) {

@@ -19,10 +19,10 @@ namespace {
 
 struct Line {
     std::vector<std::uint16_t> rows;
-    SlotLine line;
+    BucketRows line;
     explicit Line(const RelativeBuckets& buckets)
         : rows(buckets.rows().begin(), buckets.rows().end()),
-          line(line_of(rows, rows.data(), static_cast<int>(buckets.keys()) - 1)) {}
+          line(bucket_rows(rows, rows.data(), static_cast<int>(buckets.keys()) - 1)) {}
 };
 
 constexpr int kTiles[][2] = {{16, 16}, {32, 32}, {64, 64}, {128, 64}, {64, 32}};
@@ -127,8 +127,8 @@ TEST_CASE("emulation: rows that do not start at multiples of 16 bytes, and lines
           "[emulation][fused]") {
     alignas(16) static Half numbers[64];
     ForwardArguments<Half> good;
-    CHECK(good.line.skips);  // unless somebody looked
-    good.line.skips = false;
+    CHECK(good.buckets.skips);  // unless somebody looked
+    good.buckets.skips = false;
     good.q = good.k = good.v = {numbers, 640, 64, 192};
     good.context = {numbers, 640, 64, 64};
     good.k_r = numbers;  // q_r is off: nothing there to be read
@@ -150,7 +150,7 @@ TEST_CASE("emulation: rows that do not start at multiples of 16 bytes, and lines
     CHECK(is_seen([](auto& args) { args.v.head = 20; }));
     CHECK(is_seen([](auto& args) { args.context.sample = 641; }));
     CHECK(is_seen([](auto& args) { args.k_r += 4; }));
-    CHECK(is_seen([](auto& args) { args.line.skips = true; }));
+    CHECK(is_seen([](auto& args) { args.buckets.skips = true; }));
     backward.d_v.row = 4;
     CHECK_FALSE(suits_tensor_cores(backward));
 }

@@ -3,7 +3,7 @@
 // 1997, forget gate by Gers et al. 2000; torch.nn.LSTM).  Weights carry PyTorch's names: weight_ih_l0, weight_hh_l0.
 //
 // Where they are used: the LSTM is the encoder and the decoder of core/models/older/seq2seq.h; both networks are
-// compared with PyTorch in tests/golden/test_oracle_older.cpp; lesson 03 shows that order is visible to the plain one.
+// compared with PyTorch in tests/golden/test_oracle_older.cpp; lesson 03 shows that both see the order of words.
 #include "core/models/layers.h"
 #include "core/tensor.h"
 

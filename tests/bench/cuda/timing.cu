@@ -75,7 +75,7 @@ struct TimedInput {
         args.context = tokens<Scalar>(context.data());
         args.k_r = k_r.data();
         args.q_r = q_r.data();
-        args.line = line_of(rows, device_rows.data(), shape.tokens - 1);
+        args.buckets = bucket_rows(rows, device_rows.data(), shape.tokens - 1);
         args.table_rows = 2 * shape.buckets;
         args.batch = shape.batch;
         args.heads = shape.heads;
