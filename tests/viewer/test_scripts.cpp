@@ -160,7 +160,7 @@ TEST_CASE("scripts: a column longer than the window scrolls down to its last les
     const Json wheel = {{"wheel", {{"at", {{"point", {700, 500}}}}, {"steps", -60}}}};
     Json actions = Json::array();
     for (const auto& [page, lesson, number] :
-         {std::array{"rope", "Long-term decay", "18"}, std::array{"positions", "One table, four schemes", "27"},
+         {std::array{"rope", "Long-term decay", "18"}, std::array{"positions", "One table, seven schemes", "27"},
           std::array{"decoder", "Absolute position", "4"}, std::array{"permutation", "Two streams", "23"},
           std::array{"transformer-xl", "The shift trick", "26"}, std::array{"compare", "Port clinic", "28"},
           std::array{"conformance", "Port clinic", "28"}, std::array{"training", "SiFT", "14"},

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "core/fast/slices.h"
 #include "core/positions/fire.h"
 #include "core/positions/offset_bias.h"
 #include "core/positions/relative_buckets.h"
@@ -240,7 +241,7 @@ void PositionsPage::draw_matrix(Scene& scene, const Rect& cells, int which, std:
     heatmap.draw_legend(ui, cells.x0, cells.y1 + ui.px(11));
     if (which == 1)
         ui.text(cells.x1, cells.y1 + ui.px(11),
-                several(2 * line_->span(), "row") + ", " + several(static_cast<Index>(line_->runs().size()), "run"),
+                several(2 * line_->span(), "row") + ", " + several(std::ssize(offset_runs(*line_)), "run"),
                 ui.theme->muted, Face::mono_small, Align::right);
     else
         ui.text(cells.x1, cells.y1 + ui.px(11), "equal along diagonals", ui.theme->muted, Face::mono_small,
@@ -383,10 +384,10 @@ void PositionsPage::draw_side(Scene& scene, const Rect& area) {
     draw_sharing(scene, column);
     column.rule();
     column.heading("The matrix is Toeplitz", several(2 * length - 1, "number"));
-    column.sentence(
-        "Every diagonal holds one value. The offsets make " + std::to_string(line_->runs().size()) +
-        (line_->runs().size() == 1 ? " run that is flat or rises by one" : " runs that are flat or rise by one") +
-        "; the fast path adds whole runs.");
+    const auto runs = std::ssize(offset_runs(*line_));
+    column.sentence("Every diagonal holds one value. The offsets make " + std::to_string(runs) +
+                    (runs == 1 ? " run that is flat or rises by one" : " runs that are flat or rise by one") +
+                    "; the fast path adds whole runs.");
     if (state.kind == 1)
         column.sentence(clamp_of(scene.state) == OffsetClamp::hf
                             ? unclamped(*line_, length)
@@ -398,7 +399,7 @@ void PositionsPage::draw_side(Scene& scene, const Rect& area) {
                       {{"05", "Relative position matrix"},
                        {"06", "Log buckets"},
                        {"07", "Gather by hand"},
-                       {"27", "One table, four schemes"}});
+                       {"27", "One table, seven schemes"}});
     scroll_column(scene.ui, column, area, side_scroll_);
 }
 
