@@ -32,16 +32,24 @@ const ready = () => document.body.dataset.ready
 const settled = async () => { for (let n = 0; n < 3e6 && !ready(); n++) await tick(); };
 const press = key => document.onkeydown(new KeyboardEvent("keydown", {key}));
 addEventListener("load", async () => {
-  const seen = {};
+  const seen = {}, magenta = {};
   await settled();
   STEPS
   for (const c of document.querySelectorAll("canvas")) {
     const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, set = new Set();
+    magenta[c.id] = 0;
+    for (let n = 0; n < d.length; n += 4) magenta[c.id] += d[n] == 255 && d[n + 1] == 0 && d[n + 2] == 255 && d[n + 3] == 255;
+    if (c.layout) magenta[c.id] /= c.layout.c ** 2;  // in cells
     for (let n = 0; n < d.length; n += 4) if (d[n + 3]) set.add(d[n] << 16 | d[n + 1] << 8 | d[n + 2]);
     seen[c.id] = set.size;
   }
   const saved = await waited(bytes().then(blob => blob.arrayBuffer()));
-  const out = {canvases: seen, requests: performance.getEntriesByType("resource").length, title: document.title,
+  const out = {canvases: seen, magenta, legends: Object.fromEntries([...document.querySelectorAll("[id^=r-]")].map(
+                   r => [r.id, r.textContent])), measure: document.getElementById("measure").textContent,
+               boxes: [...document.querySelectorAll("#heads div")].map(d => d.style.background),
+               sums: [...document.querySelectorAll("#s-scores")].map(d => d.textContent),
+               ticks: (document.getElementById("c-distance") || {}).ticks, note: document.getElementById("note").textContent,
+               told: window.told, requests: performance.getEntriesByType("resource").length, title: document.title,
                why: document.getElementById("why").textContent, micro: document.getElementById("micro").innerText,
                failing: document.getElementById("failing").innerText, theme: document.documentElement.dataset.theme,
                heads: new Set([...document.querySelectorAll("#heads div")].map(d => d.style.background)).size,
@@ -138,7 +146,7 @@ def test_a_trace_that_overflowed_has_a_page_all_the_same(random_trace):
 
 def test_sizes(random_trace):
     small = random_trace(2, 4, 24, 64)
-    assert len(small.html().encode()) <= 60_000
+    assert len(small.html().encode()) <= 66_000
     assert len(small.html(channels=True).encode()) <= 300_000
     with_products = random_trace(3, 12, 128, 64).html(channels=True, layers=range(3))
     assert len(with_products.encode()) <= 5_000_000
@@ -458,3 +466,263 @@ def test_the_page_reads_what_is_no_number(sentence, encoding):
     found = np.array(json.loads(done.stdout), float)
     wanted = array.ravel() if encoding == "f16" else np.where(np.isfinite(array.ravel()), array.ravel(), np.nan)
     assert np.allclose(found, wanted, atol=0.01, equal_nan=True)
+
+
+def made_of(family, parts, *, inputs=(), tokens=True, prefix="layer.0."):
+    """A trace of one layer from arrays by their stems."""
+    trace = locus.Trace(family, "hf", "a model", "made by hand")
+    if tokens:
+        trace.tokens = [[f"w{n}" for n in range(parts["probs"].shape[2])] for _ in parts["probs"]]
+    for stem, array in parts.items():
+        trace.add(prefix + stem, np.asarray(array, np.float32), "by hand")
+    trace.inputs = [{name: np.array(value) for name, value in given.items()} for given in inputs]
+    return trace
+
+
+def softmax(scores, visible):
+    powers = np.where(visible, np.exp(scores - np.where(visible, scores, -np.inf).max(-1, keepdims=True)), 0)
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def mask_in(page, view=0):
+    """What the page hatches: bool [B,Tq,Tk], True where a pair is visible; None where all are."""
+    import base64
+    import zlib
+
+    views = json.loads(re.search(r'"views":(\[.*\]),"encoding"', page, re.S)[1])
+    held = views[view]["visible"]
+    if held is None:
+        return None
+    flags = np.frombuffer(zlib.decompress(base64.b64decode(held)), np.uint8)
+    return flags.reshape(-1, views[view]["tq"], views[view]["tk"]) == 1
+
+
+@needs_browser
+def test_a_picture_without_any_number_is_magenta_and_no_picture_of_zeros(random_trace, tmp_path):
+    right, wrong = random_trace(1, 2, 6), locus.Trace("deberta", "hf", "a model", "half precision")
+    wrong.tokens = right.tokens
+    for name in right:
+        wrong.add(name, np.full_like(right[name], np.nan) if name.endswith(("c2c", "scores", "probs")) else right[name])
+    seen = opened(wrong.html(), tmp_path)
+    assert seen["magenta"]["c-c2c"] == pytest.approx(36, abs=1) and seen["legends"]["r-c2c"] == "no number"
+    assert seen["magenta"]["c-probs"] == pytest.approx(36, abs=1) and seen["legends"]["r-probs"] == "no number"
+    assert seen["magenta"]["c-c2p"] == 0 and seen["legends"]["r-c2p"].startswith("±")
+    for one, two in ((right, wrong), (wrong, right), (wrong, wrong)):
+        seen = opened(one.html(compare=two), tmp_path, press("c") + press("c"))
+        assert seen["magenta"]["c-c2c"] == pytest.approx(36, abs=1) and seen["legends"]["r-c2c"] == "no number"
+        assert seen["magenta"]["c-p2c"] == 0 and seen["legends"]["r-p2c"] == "all 0"
+
+
+def test_uniform_and_tiny_probabilities_are_not_hidden_by_a_mask():
+    same = np.zeros((1, 2, 6, 6))
+    assert mask_in(made_of("deberta", {"c2c": same, "scores": same, "probs": same + 1 / 6}).html()) is None
+    scores = np.where(np.eye(6, dtype=bool), 0, -300.0)[None, None] * np.ones((1, 2, 1, 1))
+    probs = np.where(np.eye(6, dtype=bool), 1, 0.0)[None, None] * np.ones((1, 2, 1, 1))
+    assert mask_in(made_of("roformer", {"scores": scores, "probs": probs}).html()) is None
+    assert mask_in(made_of("roformer", {"probs": probs}).html()) is None  # nobody says anything of a mask
+
+
+def test_a_mask_is_read_from_the_inputs_and_the_family():
+    padding, same = [[1, 1, 1, 1, 0, 0]], np.zeros((1, 2, 6, 6))
+    keys = np.array(padding, bool)[0]
+    uniform = np.where(keys, 0.25, 0) + same
+    for family, wanted in (("deberta", keys[:, None] & keys), ("roformer", np.tile(keys, (6, 1)))):
+        for probs in (np.where(wanted, uniform, np.where(wanted.any(1)[:, None], 0, 1 / 6)), same + np.nan):
+            trace = made_of(family, {"c2c" if family == "deberta" else "scores": same, "scores": same, "probs": probs},
+                            inputs=[{"tokens": [[1] * 6], "mask": padding}])
+            assert np.array_equal(mask_in(trace.html())[0], wanted)
+    pairs = np.tril(np.ones((6, 6), int))
+    trace = made_of("roformer", {"scores": same + np.nan, "probs": same + np.nan}, inputs=[{"mask": [pairs]}])
+    assert np.array_equal(mask_in(trace.html())[0], pairs == 1)
+    broken = np.zeros((1, 2, 3, 5)) + np.nan
+    trace = made_of("transfo-xl", {"ac": broken, "bd": broken, "scores": broken, "probs": broken}, tokens=False)
+    assert np.array_equal(mask_in(trace.html())[0], np.tri(3, 5, 2) == 1)  # two keys of memory
+    order = np.zeros((1, 4, 4), int)
+    order[0, :, 1] = 1
+    given = {"tokens": [[1] * 4], "perm_mask": order, "input_mask": [[0, 0, 0, 1]], "target_mapping": [[[0, 1, 0, 0]]]}
+    parts = {stem: np.zeros((1, 2, 4, 4)) + np.nan for stem in ("ac", "bd", "scores", "probs")}
+    trace = made_of("xlnet", parts, inputs=[given])
+    for stem in parts:
+        trace.add(f"layer.0.g.{stem}", np.zeros((1, 2, 1, 4), np.float32) + np.nan)
+    content, query = mask_in(trace.html(), 0)[0], mask_in(trace.html(), 1)[0]
+    assert np.array_equal(content, [[1, 0, 1, 0], [1, 1, 1, 0], [1, 0, 1, 0], [1, 0, 1, 1]])
+    assert np.array_equal(query, [[1, 0, 1, 0]])
+
+
+def test_a_mask_that_nobody_names_is_seen_where_the_scores_prove_it():
+    random = np.random.default_rng(3)
+    scores, visible = random.normal(size=(1, 2, 5, 5)), np.tri(5) == 1
+    trace = made_of("roformer", {"scores": scores, "probs": softmax(scores, visible)})
+    assert np.array_equal(mask_in(trace.html())[0], visible)
+    blind = softmax(scores, np.ones((5, 5), bool))
+    blind[:, :, 2] = 1 / 5  # no softmax of different scores
+    trace = made_of("deberta", {"c2c": scores * 4, "scores": scores, "probs": blind})
+    assert np.array_equal(mask_in(trace.html())[0].all(-1), [True, True, False, True, True])
+    blind[:, :, 2] = 0
+    trace = made_of("deberta", {"c2c": scores * 4, "scores": scores, "probs": blind})
+    assert not mask_in(trace.html())[0][2].any()
+
+
+def test_the_footer_counts_what_is_no_number_in_either_trace(random_trace):
+    right, wrong = random_trace(1, 2, 6), locus.Trace("deberta", "hf", "a model", "half precision")
+    for name in right:
+        hole = np.array(right[name])
+        hole[0, :, 1] = np.nan
+        wrong.add(name, hole)
+    for one, two in ((right, wrong), (wrong, right)):
+        assert "; 36 of them are not finite" in one.html(compare=two)
+    assert "; 72 of them are not finite" in wrong.html(compare=wrong)
+
+
+@needs_browser
+def test_the_heads_are_those_of_the_mode(random_trace, tmp_path):
+    right, other = random_trace(1, 3, 6), locus.Trace("deberta", "hf", "a model", "another")
+    other.tokens = right.tokens
+    parts = {stem: np.array(right[f"layer.0.{stem}"]) for stem in ("c2c", "c2p", "p2c")}
+    parts["c2c"][0, 1], parts["c2c"][0, 2] = 0, np.nan
+    parts["scores"] = sum(parts.values()) / np.sqrt(192)
+    for stem, array in {**parts, "probs": softmax(parts["scores"], np.ones((6, 6), bool))}.items():
+        other.add(f"layer.0.{stem}", array)
+    settle = "for (let n = 0; n < 20000; n++) await tick();"
+    modes = [opened(right.html(compare=other, theme="light"), tmp_path, press("c") * n + settle) for n in range(3)]
+    a, b, difference = (seen["boxes"] for seen in modes)
+    assert a[0] == b[0] and a[1] != b[1] and b[2] == difference[2] == "rgb(255, 0, 255)" != a[2]
+    assert difference[0] == "rgb(255, 255, 255)" and difference[1] == "rgb(8, 48, 107)"
+    assert "probability" in modes[1]["measure"] and "difference" in modes[2]["measure"]
+    assert modes[2]["measure"].endswith("; magenta: no number") and "magenta" not in modes[0]["measure"]
+
+
+@needs_browser
+def test_a_trace_beside_another_keeps_its_own_scale_and_mask(random_trace, tmp_path):
+    right = random_trace(1, 2, 6)
+    other = locus.Trace("deberta", "hf", "a model", "another scale")
+    other.tokens, visible = right.tokens, np.tri(6) == 1
+    for name in right:
+        other.add(name, right[name])
+    scores = np.array(right["layer.0.scores"]) * np.sqrt(3)
+    for stem, array in (("scores", scores), ("probs", softmax(scores, visible))):
+        other.discard(f"layer.0.{stem}")
+        other.add(f"layer.0.{stem}", array.astype(np.float32))
+    seen = opened(right.html(compare=other, cell=(0, 0, 1, 5)), tmp_path, press("c"))
+    assert np.abs(np.array(seen["probs"]) - softmax(scores, visible)[0, 0].ravel()).max() < 5e-3
+    assert "hidden by the mask" in seen["micro"] and "÷ 8" in seen["micro"]
+    seen = opened(right.html(compare=other, cell=(0, 0, 1, 5)), tmp_path)
+    assert "hidden by the mask" not in seen["micro"]
+
+
+@needs_browser
+@pytest.mark.parametrize("largest", [4.9, 3.1e21, 1.26e-7, 123456.0, 0.032])
+def test_the_lines_of_the_strength_stand_where_their_labels_say(random_trace, tmp_path, largest):
+    right, scaled = random_trace(1, 1, 6), locus.Trace("deberta", "hf", "a model", "scaled")
+    scaled.tokens = right.tokens
+    for name in right:
+        factor = largest / np.abs(right["layer.0.c2c"]).max() if name.endswith("c2c") else float(name.endswith("probs"))
+        scaled.add(name, np.array(right[name]) * np.float32(factor))
+    seen = opened(scaled.html(), tmp_path)
+    assert 3 <= len(seen["ticks"]) <= 6
+    for value, label, left in seen["ticks"]:
+        assert float(label) == pytest.approx(value, rel=1e-9) and left >= 0
+
+
+# Every text that a picture gets, with its place on the screen; before the page's own script is run.
+WATCH = """<script>
+window.told = [];
+const write = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function(text, x, y) {
+  const at = this.getTransform().transformPoint(new DOMPoint(x, y));
+  told.push([this.canvas.id, text, at.x, at.y]);
+  return write.apply(this, arguments);
+};
+</script>"""
+
+
+@needs_browser
+@pytest.mark.parametrize("length", [12, 35, 40])
+def test_labels_of_rows_and_columns_do_not_overlap(random_trace, tmp_path, length):
+    page = random_trace(1, 1, length).html(cell=(0, 0, 17 % length, 6)).replace("<body>", "<body>" + WATCH)
+    said = [entry for entry in opened(page, tmp_path)["told"] if entry[0] == "c-probs"]
+    rows = sorted(y for _, text, x, y in said if x < 61)
+    columns = sorted(x for _, text, x, y in said if x >= 61)
+    assert min(np.diff(rows).min(), np.diff(columns).min()) >= 11
+    assert f"w{17 % length}" in [text for _, text, x, _ in said if x < 61]
+    assert len(rows) >= min(length, 12) - 1 and abs(len(rows) - len(columns)) <= 2
+
+
+@needs_browser
+def test_a_long_text_folds_its_tokens_and_scales_its_probabilities(random_trace, tmp_path):
+    trace = random_trace(1, 1, 362)
+    box = """const box = document.getElementById("tokens"), all = document.getElementById("all");
+             const chosen = () => { const c = box.querySelector(".q");
+               return c.offsetTop >= box.scrollTop && c.offsetTop < box.scrollTop + box.clientHeight; };
+             window.told = [box.clientHeight, all.textContent, chosen()];
+             all.click(); told.push(box.clientHeight, all.textContent, all.getAttribute("aria-expanded"));
+             const c = document.getElementById("c-probs"), d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+             let brightest = 0;
+             for (let n = 0; n < d.length; n += 4) brightest += d[n] == 245 && d[n + 1] == 235 && d[n + 2] == 150;
+             told.push(brightest);"""
+    seen = opened(trace.html(limit=9_000_000, theme="dark", cell=(0, 0, 300, 299)), tmp_path, box)
+    low, words, shown, high, fewer, expanded, brightest = seen["told"]
+    assert low < 130 < 300 < high and shown and brightest > 0  # the end of the ramp is the largest
+    assert words == "show all 362 tokens" and fewer == "show fewer" and expanded == "true"
+    largest = float(trace["layer.0.probs"].max())
+    assert re.fullmatch(r"0 … [\d.]+, the largest; a point: the largest of 2 × 2", seen["legends"]["r-probs"])
+    assert numbers_in(seen["legends"]["r-probs"])[0] == pytest.approx(largest, rel=0.02)
+    short = opened(random_trace(1, 1, 12).html(), tmp_path, box.replace("chosen()]", "document.getElementById('more').hidden]"))
+    assert short["told"][2] is True
+
+
+@needs_browser
+def test_the_divisor_of_scores_that_are_all_zero(tmp_path):
+    same, q = np.zeros((1, 2, 6, 6)), np.zeros((1, 2, 6, 32))
+    for terms, said in ((("c2c", "c2p", "p2c"), "÷ √(3 · 32)"), (("c2c", "c2p"), "÷ √(2 · 32)"), (("ac", "bd"), "÷ √32")):
+        family = "deberta" if terms[0] == "c2c" else "xlnet"
+        parts = {**dict.fromkeys(terms, same), "scores": same, "probs": same + 1 / 6}
+        seen = opened(made_of(family, {**parts, "q": q}).html(cell=(0, 0, 1, 1)), tmp_path)
+        assert said in seen["micro"] and seen["sums"] == [f"sum {said}"] and seen["formula"].endswith(f"{said} = 0.000")
+        assert "÷ 1" not in made_of(family, parts).html()
+        trace = made_of(family, {**parts, "q": q, "k": q})
+        divisor = locus.explain(trace.cell(0, 0, 1, 1)).divisor
+        assert divisor == pytest.approx(np.sqrt(len(terms) * 32 if family == "deberta" else 32))
+    seen = opened(made_of("deberta", {"c2c": same, "scores": same, "probs": same + 1 / 6, "q": q}).html(cell=(0, 0, 1, 1)),
+                  tmp_path)
+    assert "÷ √32" in seen["micro"]
+
+
+def test_the_scale_is_read_off_a_layer_that_has_numbers(random_trace):
+    right, made = random_trace(2, 1, 6), locus.Trace("deberta", "hf", "a model", "the first layer is broken")
+    for name in right:
+        made.add(name, right[name] * np.float32(np.nan if name.startswith("layer.0.") else 1))
+    assert f'"divisor":"÷ {np.sqrt(192):.5g}"' in made.html()
+    part = locus.Trace("deberta", "hf", "a model", "a term is missing")
+    for name in right:
+        if not name.endswith("p2c"):
+            part.add(name, right[name])
+    assert "the trace has other scores" in part.html()
+
+
+@needs_browser
+def test_tokens_are_words_and_nothing_else(random_trace, tmp_path):
+    trace = random_trace(1, 1, 6)
+    trace.tokens = [["</script><script>document.title='run'</script>", "<b>bold</b>", "\"'&amp;", "/*DATA*/",
+                     "<img src=x onerror=\"document.title='run'\">", "日本語👩‍👩‍👧‍👦"]]
+    title = "<b>&\"'</title><script>document.title='run'</script>"
+    seen = opened(trace.html(tmp_path / "written.html", title=title, cell=(0, 0, 0, 1)), tmp_path)
+    assert seen["title"] == "Locus: " + title and seen["requests"] == 0
+    for word in ("</script><script>", "<b>bold</b>", "\"'&amp;", "/*DATA*/", "<img src=x", "日本語👩‍👩‍👧‍👦"):
+        assert word in seen["tokens"]
+    assert "<b>bold</b>" in seen["micro"]
+    trace.tokens[0][5] = "\ud83d"  # half a character
+    trace.html(tmp_path / "written.html")
+    assert "\\ud83d" in (tmp_path / "written.html").read_text(encoding="utf-8")
+
+
+@needs_browser
+def test_failing_stages_and_brackets_by_the_keyboard(sentence, tmp_path):
+    wrong = locus.trace("tiny-v3", tokens=sentence.ids, dialect="paper")
+    report = locus.check(sentence, wrong, model="tiny-v3", inputs={"tokens": sentence.ids})
+    steps = """const go = [...document.querySelectorAll("#failing button")];
+      document.onkeydown(new KeyboardEvent("keydown", {key: "]", ctrlKey: true, altKey: true, modifierAltGraph: true}));
+      for (let n = 0; n < 20000; n++) await tick();
+      window.told = [go.length, go[0].className, document.getElementById("layer").textContent];"""
+    seen = opened(wrong.html(report=report, layers=[0, 1]), tmp_path, steps)
+    assert seen["told"][0] > 0 and "chip" in seen["told"][1] and seen["told"][2] == "1"

@@ -1,6 +1,6 @@
 """Why has this cell its value?  From the vectors to the terms, the score and the probability."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -137,7 +137,7 @@ def _replay_of(cell: Cell, stem: str, left: np.ndarray, right: np.ndarray, row: 
     """The products of a term, where they give the value of the trace; a port may have multiplied something else."""
     value = float(cell.trace[cell.name(stem)][cell.sample, cell.head, cell.i, cell.j])
     term = _term(stem, np.asarray(left), np.asarray(right), row)
-    fits = abs(term.value - value) <= _rounding(cell.trace, cell.name(stem)) * float(np.abs(term.products).sum())
+    fits = abs(term.value - value) <= rounding_of(cell.trace, cell.name(stem)) * float(np.abs(term.products).sum())
     return term if fits else _bare(stem, value)
 
 
@@ -146,7 +146,8 @@ def _replay_of(cell: Cell, stem: str, left: np.ndarray, right: np.ndarray, row: 
 _ROUNDING = {"F64": 1e-9, "F32": 1e-4, "F16": 4e-3, "BF16": 3e-2}
 
 
-def _rounding(trace: Any, *names: str) -> float:
+def rounding_of(trace: Any, *names: str) -> float:
+    """How far two ways to compute these stages may be apart, as a share of what was added."""
     return max(_ROUNDING.get(trace.stored.get(name, "F32"), 1e-4) for name in names)
 
 
@@ -188,7 +189,7 @@ def _position_term(cell: Cell, stem: str, token: str, rows: str) -> Term:
         turned = stem == "p2c" and p2c_reads_ji(vectors[b, h], table[h], held[b, h], index)
         row: Optional[int] = int(index[j, i] if turned else index[i, j])
     else:
-        row = _row_without_index(vectors[:, :, at], table, held[:, :, i, j], _rounding(trace, cell.name(stem)))
+        row = _row_without_index(vectors[:, :, at], table, held[:, :, i, j], rounding_of(trace, cell.name(stem)))
     if row is None:
         return _bare(stem, float(held[b, h, i, j]))
     return _replay_of(cell, stem, vectors[b, h, at], table[h, row], row)
@@ -254,6 +255,12 @@ def _biased_terms(cell: Cell) -> List[Term]:
     return terms
 
 
+def divisor_by_rule(terms: Sequence[str], width: int) -> Tuple[float, int]:
+    """√(n d) of the family's formula, and n: DeBERTa counts its terms, the other families have √d."""
+    count = len(terms) if terms and terms[0] == "c2c" else 1
+    return float(np.sqrt(count * max(width, 1))), count
+
+
 def _divisor(cell: Cell, terms: Sequence[Term]) -> float:
     """What the sum of the terms is divided by to give the scores of this head; NaN where no number does.
 
@@ -274,9 +281,10 @@ def _divisor(cell: Cell, terms: Sequence[Term]) -> float:
     seen = seen if seen.any() else np.ones_like(seen)
     scores, total, size = scores[seen], total[seen], size[seen]
     if not scores.any() or not total.any():
-        return float(np.sqrt(len(terms) * max(width, 1))) if not scores.any() and not total.any() else float("nan")
+        by_rule = divisor_by_rule([term.name for term in terms], width)[0]
+        return by_rule if not scores.any() and not total.any() else float("nan")
     factor = float((scores * total).sum() / (total * total).sum())
-    if not (np.abs(scores - factor * total) <= 4 * _rounding(trace, cell.name("scores")) * abs(factor) * size).all():
+    if not (np.abs(scores - factor * total) <= 4 * rounding_of(trace, cell.name("scores")) * abs(factor) * size).all():
         return float("nan")
     count = round(1 / (factor * factor * width)) if width else 0
     exact = count > 0 and abs(count * width * factor * factor - 1) < 1e-3
@@ -297,7 +305,7 @@ def _softmax(cell: Cell, stem: str) -> Dict[str, Any]:
     if blind:  # a query that sees nothing: what the model's convention makes of it
         softmax["probability"] = float(probs[cell.j])
     # A rounding of a score is one of its size, and the exponential makes of it a share of the probability.
-    allowed = _rounding(trace, name, result) * (1 + float(np.abs(row[probs > 0]).max(initial=0.0)))
+    allowed = rounding_of(trace, name, result) * (1 + float(np.abs(row[probs > 0]).max(initial=0.0)))
     if not np.isclose(softmax["probability"], probs[cell.j], rtol=allowed, atol=1e-7):
         also = "" if stem == "scores_mixed" else f"; a model with talking heads needs {cell.name('scores_mixed')}"
         raise UsageError(

@@ -6,13 +6,14 @@ import json
 import os
 import re
 import zlib
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+from functools import cached_property
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from .arguments import shown as quoted
 from .errors import UsageError, whole_number, whole_numbers
-from .explaining import p2c_reads_ji, row_of_distance_zero
+from .explaining import divisor_by_rule, p2c_reads_ji, rounding_of, row_of_distance_zero
 from .tracing import Trace
 
 _TERMS = (("c2c", "c2p", "p2c"), ("ac", "bd", "ef"))
@@ -62,8 +63,10 @@ class _View:
     """
 
     def __init__(
-        self, trace: Any, name: str, before: str, after: str, layers: Optional[Sequence[int]], samples: Sequence[int]
+        self, trace: Any, name: str, before: str, after: str, layers: Optional[Sequence[int]], samples: Sequence[int],
+        beside: Optional["_View"] = None,
     ) -> None:
+        self.beside = beside  # the view of the trace that this one is compared with
         self.trace, self.name, self.before, self.after, self.samples = trace, name, before, after, list(samples)
         there = _layers_of(trace, before, after)
         self.layers = there if layers is None else list(layers)
@@ -97,39 +100,106 @@ class _View:
     def array(self, layer: int, stem: str) -> np.ndarray:
         return np.asarray(self.trace[self.stage(layer, self.scores if stem == "scores" else stem)])
 
+    @cached_property
     def scale(self) -> Tuple[float, str]:
-        """What the sum of the terms is multiplied by, and how the page says it."""
+        """What the sum of the terms is multiplied by, and how the page says it.
+
+        It is read off the first layer whose scores say it.  Where all are zero, which every divisor fits, it is that of
+        the family's formula.
+        """
         if self.terms in ([], ["scores"]):
             return 1.0, ""
-        layer = self.layers[0]
-        total = sum(np.asarray(self.array(layer, stem), np.float64) for stem in self.terms)
-        scores = self.array(layer, "scores").astype(np.float64)
-        # Cells that overflowed say nothing of the scale.
-        usable = (self.array(layer, "probs") > 0) & np.isfinite(total) & np.isfinite(scores)
-        total, scores = np.where(usable, total, 0), np.where(usable, scores, 0)
-        factor = float((scores * total).sum() / (total * total).sum()) if np.any(total) else 1.0
-        if not np.isfinite(factor) or factor <= 0:
+        for layer in self.layers:
+            found = self._scale_of(layer)
+            if found is not None:
+                return found
+        width = self._width(self.layers[0])
+        if not width:
             return 1.0, ""
-        width = self.array(layer, "q").shape[-1] if self.has(layer, "q") else 0
-        count = round(1 / (factor * factor * width)) if width else 0
-        exact = width and abs(count * width * factor * factor - 1) < 1e-3
-        root = f"{1 / factor:.5g}" if not exact else f"√{width}" if count == 1 else f"√({count} · {width})"
-        return factor, f"÷ {root}"
+        divisor, count = divisor_by_rule(self.terms, width)
+        return 1 / divisor, _root(count, width)
+
+    def _width(self, layer: int) -> int:
+        return int(self.array(layer, "q").shape[-1]) if self.has(layer, "q") else 0
+
+    def _scale_of(self, layer: int) -> Optional[Tuple[float, str]]:
+        """The same by the numbers of one layer; None where they do not say it."""
+        parts = [np.asarray(self.array(layer, stem), np.float64) for stem in self.terms]
+        scores, width = self.array(layer, "scores").astype(np.float64), self._width(layer)
+        with np.errstate(all="ignore"):
+            total, size = sum(parts), sum(np.abs(part) for part in parts)
+            # Cells that overflowed say nothing of the scale.
+            usable = (self.array(layer, "probs") > 0) & np.isfinite(total) & np.isfinite(scores)
+            total, size, scores = (np.where(usable, array, 0) for array in (total, size, scores))
+            factor = float((scores * total).sum() / (total * total).sum()) if np.any(total) else 0.0
+            if not np.isfinite(factor) or factor <= 0:
+                return None
+            count = round(1 / (factor * factor * width)) if width else 0
+            if count and abs(count * width * factor * factor - 1) < 1e-3:
+                return factor, _root(count, width)
+            rounding = rounding_of(self.trace, *(self.stage(layer, stem) for stem in (*self.terms, "scores")))
+            fits = bool((np.abs(scores - factor * total) <= 4 * rounding * factor * size).all())
+        return factor, f"÷ {1 / factor:.5g}" if fits else f"÷ about {1 / factor:.3g}: the trace has other scores"
 
     def visible(self) -> Optional[np.ndarray]:
-        """1 where a pair is visible, [B,Tq,Tk]; None where everything is."""
-        probs = self.array(self.layers[0], "probs")[self.samples]
-        shown: np.ndarray = np.asarray(((probs > 0) | np.isnan(probs)).any(axis=1))
-        # A row of one value for every key is that of a query that sees nothing.
-        blind = (np.ptp(probs, axis=-1) == 0).all(axis=1) & (probs.shape[-1] > 1)
-        shown[blind] = False
+        """1 where a pair is visible, [B,Tq,Tk]; None where everything is.
+
+        What the trace shows beyond doubt comes first: a probability above 0 is that of a visible key, and one of exactly 0
+        in every head that is none by the scores is that of a hidden one.  The rest is what the inputs and the family say:
+        probabilities may also be too small for a number, NaN, or all the same.  Where nobody says anything, it is visible.
+        """
+        given = known_mask(self)
+        if given is None and self.beside is not None:
+            given = known_mask(self.beside)
+        count, _, queries, keys = self.shape
+        shape = (len(self.samples), queries, keys)
+        known = np.ones(shape, bool) if given is None else given
+        seen, hidden = np.zeros(shape, bool), np.zeros(shape, bool)
+        uniform, ignored = np.ones(shape[:2], bool), np.zeros(shape[:2], bool)
+        for layer in self.layers:
+            probs = np.asarray(self.array(layer, "probs")[self.samples], np.float64)
+            positive = probs > 0
+            seen |= positive.any(axis=1)
+            with np.errstate(all="ignore"):
+                uniform &= (np.ptp(probs, axis=-1) == 0).all(axis=1)
+                scores = self._scores(layer)
+                if scores is not None:
+                    exponents, readable = _exponentials(scores)
+                    sums = np.where(positive, exponents, 0).sum(axis=-1, keepdims=True)
+                    hidden |= (readable & ~positive & (probs == 0) & (exponents > 1e-5 * sums) & (sums > 0)).any(axis=1)
+                    # No softmax gives a row of zeros, nor equal numbers of different scores.
+                    apart = (exponents.max(axis=-1) > 1.05 * exponents.min(axis=-1)) | (probs == 0).all(axis=-1)
+                    ignored |= (readable.all(axis=-1) & apart).any(axis=1)
+            if (seen | hidden).all() and not uniform.any():
+                break
+        shown = seen | (known & ~hidden)
+        # A row of one value for every key is that of a query that sees nothing, where the scores or the mask say so.
+        shown[uniform & (ignored | ~known.any(axis=-1))] = False
         return None if shown.all() else shown.astype(np.uint8)
 
-    def blind(self) -> float:
+    def _scores(self, layer: int) -> Optional[np.ndarray]:
+        """The scores as the page computes them; None where the trace holds none."""
+        if not self.terms:
+            return None
+        parts = [np.asarray(self.array(layer, stem)[self.samples], np.float64) for stem in self.terms]
+        return np.asarray(sum(parts)) * self.scale[0]
+
+    def blind(self, visible: Optional[np.ndarray]) -> float:
         """The probability of every key in a row that sees nothing."""
-        probs = self.array(self.layers[0], "probs")
-        flat = (np.ptp(probs, axis=-1) == 0).all(axis=1)
-        return float(probs[..., 0].max(axis=1)[flat].max(initial=0.0)) if flat.any() else 0.0
+        if visible is None:
+            return 0.0
+        probs = self.array(self.layers[0], "probs")[self.samples, :, :, 0]
+        rows = np.broadcast_to(~visible.any(axis=-1)[:, None], probs.shape) & np.isfinite(probs)
+        return float(probs[rows].max(initial=0.0))
+
+    def side(self) -> Dict[str, Any]:
+        """What the page computes scores and probabilities with: of each of two traces its own."""
+        scale, divisor = self.scale
+        visible = self.visible()
+        return {
+            "scale": scale, "divisor": divisor, "blind": self.blind(visible),
+            "visible": None if visible is None else _packed(visible.tobytes()),
+        }
 
     def rows(self) -> Optional[List[int]]:
         """Row of the relative table for every i - j, from 1 - T to T - 1; None for other families."""
@@ -183,8 +253,7 @@ class _View:
 
     def data(self) -> Dict[str, Any]:
         """What the page knows of this view beside its layers."""
-        scale, divisor = self.scale()
-        visible, rows = self.visible(), self.rows()
+        rows = self.rows()
         queries, keys = self.trace.places(self.stage(self.layers[0], "probs"))
         targets: Any = None  # tokens of the queries where they are not all in a row; 0: nobody knows
         if self.after == "g.":
@@ -193,10 +262,80 @@ class _View:
             "name": self.name, "what": "pass" if self.before == "emd." else "layer", "before": self.before,
             "after": self.after, "tq": self.shape[2], "tk": self.shape[3],
             "q0": int(queries[0, 0]) if queries is not None and targets is None else 0, "k0": int(keys[0]), "at": targets,
-            "terms": self.terms, "scale": scale, "divisor": divisor, "rows": rows, "blind": self.blind(),
-            "turned": self.p2c_turned(),
-            "visible": None if visible is None else _packed(visible.tobytes()),
+            "terms": self.terms, "rows": rows, "turned": self.p2c_turned(), **self.side(),
         }
+
+
+def _root(count: int, width: int) -> str:
+    return f"÷ √{width}" if count == 1 else f"÷ √({count} · {width})"
+
+
+def _exponentials(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """exp of the scores below the largest of their row, and where a score is a number."""
+    readable = np.isfinite(scores)
+    top = np.where(readable, scores, -np.inf).max(axis=-1, keepdims=True)
+    return np.where(readable, np.exp(scores - top), 0), readable
+
+
+def known_mask(view: _View) -> Optional[np.ndarray]:
+    """Which pairs are visible by the inputs of the trace and by its family, bool [B,Tq,Tk]; None where nobody says it."""
+    trace, (_, _, queries, keys) = view.trace, view.shape
+    count, memory = len(view.samples), keys - queries
+    if trace.family == "transfo-xl":  # no query sees a key after itself
+        return np.tile(np.arange(keys) <= np.arange(queries)[:, None] + memory, (count, 1, 1))
+    number = int(view.before.split(".")[1]) if view.before.startswith("segment.") else 0
+    given = trace.inputs[number] if number < len(trace.inputs) else {}
+
+    def read(name: str, *shape: int) -> Optional[np.ndarray]:
+        """An input of the samples that are shown; None where it is missing or of another text."""
+        array = np.asarray(given.get(name, ()))
+        fits = array.ndim == len(shape) + 1 and len(array) == view.shape[0] and array.shape[1:] == shape
+        return array[view.samples] != 0 if fits else None
+
+    if trace.family == "xlnet":
+        return _mask_of_xlnet(view, read)
+    tokens = read("mask", keys)
+    if tokens is None:
+        return read("mask", queries, keys)
+    pairs = np.repeat(tokens[:, None, :], queries, axis=1)
+    return pairs & tokens[:, :, None] if trace.family == "deberta" and queries == keys else pairs
+
+
+def _mask_of_xlnet(view: _View, read: Callable[..., Optional[np.ndarray]]) -> Optional[np.ndarray]:
+    """The order of prediction and the padding; memory was predicted before, and a token of the content sees itself."""
+    keys, at = view.shape[3], None
+    if view.after:
+        at, _ = view.trace.places(view.stage(view.layers[0], "probs"))
+        own = _layer_before(view)
+        if at is None or own is None:
+            return None
+        at, length = at[view.samples], own
+    else:
+        length = view.shape[2]
+    order, padding, visible = read("perm_mask", length, length), read("input_mask", length), read("mask", length)
+    if padding is None and visible is not None:
+        padding = ~visible
+    if order is None and padding is None:
+        return None
+    hidden = np.zeros((len(view.samples), length, length), bool) if order is None else order.copy()
+    if padding is not None:
+        hidden |= padding[:, None, :]
+    if at is not None:
+        hidden = np.take_along_axis(hidden, at[:, :, None], axis=1)
+    else:
+        hidden[:, np.arange(length), np.arange(length)] = False
+    before = np.zeros((*hidden.shape[:2], keys - length), bool)
+    return ~np.concatenate([before, hidden], axis=2)
+
+
+def _layer_before(view: _View) -> Optional[int]:
+    """How many tokens the segment of a query stream has; None where the trace does not say it."""
+    name = view.stage(view.layers[0], "probs").replace(".g.", ".")
+    if name in view.trace:
+        return int(view.trace[name].shape[2])
+    number = int(view.before.split(".")[1]) if view.before.startswith("segment.") else 0
+    tokens = view.trace.inputs[number].get("tokens") if number < len(view.trace.inputs) else None
+    return None if tokens is None else int(np.asarray(tokens).shape[1])
 
 
 def _layers_of(trace: Any, before: str, after: str) -> List[int]:
@@ -286,7 +425,8 @@ def _filled(
                 break  # a finer encoding is given up; a coarse one is refused below
             if fits < len(view.layers) and n > 0:
                 continue  # a further view is there as a whole or not at all
-            filled.append({"view": view, "layers": here[:fits], "other": other[:fits]})
+            beside = others[n] if others else None
+            filled.append({"view": view, "beside": beside, "layers": here[:fits], "other": other[:fits]})
             left -= _size(here[:fits]) + _size(other[:fits])
         else:
             return encoding, filled
@@ -300,8 +440,9 @@ def _filled(
 def _without_number(filled: Sequence[Dict[str, Any]]) -> int:
     """How many numbers of the page are NaN or infinite."""
     return sum(
-        int(np.count_nonzero(~np.isfinite(np.asarray(one["view"].array(layer["l"], stem))[one["view"].samples])))
-        for one in filled for layer in one["layers"] for stem in one["view"].terms or ["probs"]
+        int(np.count_nonzero(~np.isfinite(np.asarray(view.array(layer["l"], stem))[view.samples])))
+        for one in filled for view, layers in ((one["view"], one["layers"]), (one["beside"], one["other"]))
+        for layer in layers for stem in view.terms or ["probs"]
     )
 
 
@@ -390,7 +531,7 @@ def page_of(
         raise UsageError("channels: the trace lacks vectors of its terms, expected the stages q, k, q_r, k_r of each layer")
     others: List[_View] = []
     if compare is not None:
-        others = [_View(compare, one.name, one.before, one.after, one.layers, shown) for one in views
+        others = [_View(compare, one.name, one.before, one.after, one.layers, shown, one) for one in views
                   if set(one.layers) <= set(_layers_of(compare, one.before, one.after))]
         views = [one for one in views if any((one.before, one.after) == (two.before, two.after) for two in others)]
         if not others or any(one.shape != two.shape or one.terms != two.terms for one, two in zip(views, others)):
@@ -401,6 +542,9 @@ def page_of(
         view = one["view"]
         view.layers = view.layers[: len(one["layers"])]
         more: Dict[str, Any] = {"layers": one["layers"], "other": one["other"]}
+        if one["beside"] is not None:
+            one["beside"].layers = view.layers
+            more["b"] = one["beside"].side()
         if channels:
             rows = view.rows()
             more.update(products=view.products(), used=None if rows is None else sorted(set(rows)), far=view.far())
@@ -418,6 +562,7 @@ def page_of(
     }
     text = json.dumps(_as_json(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     text = text.replace("<", "\\u003c")
+    text = re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)  # half a character, which no file holds
     return _shell().replace("/*DATA*/", text)
 
 
