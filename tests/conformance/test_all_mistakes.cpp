@@ -329,6 +329,27 @@ TEST_CASE("all mistakes: a decoder that reads one hidden state too late is one m
     CHECK(all.repaired == Repaired::yes);
 }
 
+TEST_CASE("all mistakes: a mask decoder in a model whose head reads the last layer", "[kit][several]") {
+    for (const char* name : {"hf_deberta_v2_conv", "ms_deberta_biased"}) {
+        const Range& range = several_range(Family::deberta, name);
+        const Evidence right{range.sharp, range.sharp, range.model, range.segments};
+        Trace port;
+        for (const Stage& stage : range.sharp.stages()) {
+            const auto [scope, stem] = scope_and_stem(stage.name);
+            const Replay replay(right, scope, mistake_of(47).variants.back().formulas);
+            Stage own = stage;
+            if (!scope.starts_with("layer.") && replay.touches(stem)) own.values = replay.computed(stem);
+            port.add(own);
+        }
+        const AllMistakes all = all_of(range, range.sharp, port);
+        INFO(name << "\n" << said(all));
+        CHECK(numbers_of(all) == std::set<int>{47});
+        CHECK(all.repaired == Repaired::yes);
+        CHECK(all.stages.front().diagnosis.named->how ==
+              "two passes in a model without a decoder, whose head reads the last layer");
+    }
+}
+
 TEST_CASE("all mistakes: what a mistake would do to unreported stages is dropped where reported ones rule it out",
           "[kit][several]") {
     const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");

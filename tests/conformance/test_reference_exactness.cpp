@@ -166,6 +166,17 @@ TEST_CASE("exactness: a port of RoFormer that computes its angles in double is r
                   "the reference is exact to 1e-06, as rotary.sin was computed there in single precision, at least in "
                   "part");
         }
+    // No angle enters the embeddings: an eps of their norm that is wrong by less than 1e-6 leaves is told.
+    Trace other;
+    const Trace early = without(port, {"layer.", "mlm."});
+    for (Stage stage : early.stages()) {
+        if (stage.name == "embeddings.output") std::get<Tensor<double>>(stage.values).rows() *= 1 - 2e-7;
+        other.add(std::move(stage));
+    }
+    const CaseReport embeddings = judged_beside(range, range.sharp, other);
+    INFO(pair_text(embeddings));
+    CHECK(embeddings.verdict == Verdict::fail);
+    CHECK(embeddings.first->name == "embeddings.output");
     // Of one with angles of another base, computed in double, the mistake is named whatever it reports.
     const Trace wrong = port_with_all<double>(range, {{89, 0}});
     for (const std::vector<std::string>& stems : left_out) {

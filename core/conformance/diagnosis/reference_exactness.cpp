@@ -112,6 +112,12 @@ std::optional<std::string> shows_single_precision(const Evidence& evidence, cons
     return std::nullopt;
 }
 
+bool has_exact_embeddings(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict) {
+    if (!scope_and_stem(verdict.name).second.starts_with("/embeddings.")) return false;
+    const std::optional<OwnResidual> own = own_residual(evidence, comparison, verdict.name, {});
+    return own && own->residual <= std::max(kSeenOfSingle, kBeyondRounding * own->allowed);
+}
+
 bool has_single_angles(const StageVerdict& first) {
     const std::string stem = scope_and_stem(first.name).second;
     const bool angles = stem == "/rotary.sin" || stem == "/rotary.cos" || stem.starts_with("/positions.r");

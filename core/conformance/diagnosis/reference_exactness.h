@@ -21,6 +21,9 @@ inline constexpr double kSinglePrecision = 1e-6;
 /// first wrong stage, is held to less anyway.  Throws Cancelled.
 std::optional<std::string> shows_single_precision(const Evidence& evidence, const Comparison& comparison,
                                                   const StageVerdict& first);
+/// True of a stage of the embeddings that the right formula gives to rounding in double: nothing that is less exact
+/// enters it, so it needs no wider tolerance.  False where that cannot be computed.  Throws Cancelled.
+bool has_exact_embeddings(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict);
 /// The dialect that the reference's layers show where it holds no probs: by what a query without keys leaves in them.
 /// The evidence's own where nothing decides, and where it explains them no worse.  Throws Cancelled.
 Dialect dialect_shown(const Evidence& evidence, const Comparison& comparison);

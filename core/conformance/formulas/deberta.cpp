@@ -165,6 +165,8 @@ Tensor<double> conv_act(const Replay& at) {
 }
 
 Tensor<double> layer_output(const Replay& at) {
+    // Only layer 0 of a model with a convolution has such a stage beside its output.
+    if (!at.has_model() && at.expected("output_before_conv")) throw NotEnough{"the norm of the convolution"};
     if (!at.has_model() || !convolves(at)) return at("output_before_conv");
     Tensor<double> output = merged(at, at("output_before_conv"), at("conv_act"));
     hide_tokens(at, output);  // unlike the norms inside layers

@@ -173,8 +173,13 @@ Tensor<double> losses_of(const Replay& at, const Tensor<double>& logits) {
     const ModelInput& input = at.input();
     if (input.labels.empty() || input.labels.size() != logits.rows().rows()) throw NotEnough{"one label per row"};
     Tensor<double> losses(input.labels.shape());
-    for (Index n = 0; n < losses.size(); ++n)
-        losses[n] = cross_entropy<double>(RowVector<double>(logits.rows().row(n)), input.labels[n]);
+    // What an adaptive softmax gives are log-probabilities, of which no code takes the softmax again.
+    const bool are_logarithms = at.family() == Family::transformer_xl && at.transformer_xl().clusters() > 1;
+    for (Index n = 0; n < losses.size(); ++n) {
+        const RowVector<double> row = logits.rows().row(n);
+        if (input.labels[n] < 0 || input.labels[n] >= row.size()) throw NotEnough{"labels that are words"};
+        losses[n] = are_logarithms ? -row[input.labels[n]] : cross_entropy<double>(row, input.labels[n]);
+    }
     return losses;
 }
 

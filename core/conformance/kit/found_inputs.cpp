@@ -64,21 +64,31 @@ std::vector<std::string> witnesses(const TraceView& reference) {
     return names;
 }
 
+/// Stages that not every family has.
+const std::map<std::string, std::vector<Family>> kOwnStages = {{"c2p", {Family::deberta}},
+                                                               {"p2c", {Family::deberta}},
+                                                               {"k_r", {Family::deberta}},
+                                                               {"q_r", {Family::deberta}},
+                                                               {"q_rot", {Family::roformer}},
+                                                               {"k_rot", {Family::roformer}},
+                                                               {"ef", {Family::xlnet}},
+                                                               {"bd", {Family::transformer_xl, Family::xlnet}},
+                                                               {"r_k", {Family::transformer_xl, Family::xlnet}}};
+
 }  // namespace
 
-std::string other_family(const TraceView& reference, const ModelFolder& model) {
-    static const std::map<std::string, std::vector<Family>> kOwn = {{"c2p", {Family::deberta}},
-                                                                    {"p2c", {Family::deberta}},
-                                                                    {"k_r", {Family::deberta}},
-                                                                    {"q_r", {Family::deberta}},
-                                                                    {"q_rot", {Family::roformer}},
-                                                                    {"k_rot", {Family::roformer}},
-                                                                    {"ef", {Family::xlnet}},
-                                                                    {"bd", {Family::transformer_xl, Family::xlnet}},
-                                                                    {"r_k", {Family::transformer_xl, Family::xlnet}}};
+std::optional<Family> family_shown(const TraceView& reference) {
     for (const std::string& name : reference.names()) {
-        const auto own = kOwn.find(scope_and_stem(name).second);
-        if (own == kOwn.end()) continue;
+        const auto own = kOwnStages.find(scope_and_stem(name).second);
+        if (own != kOwnStages.end() && own->second.size() == 1) return own->second.front();
+    }
+    return std::nullopt;
+}
+
+std::string other_family(const TraceView& reference, const ModelFolder& model) {
+    for (const std::string& name : reference.names()) {
+        const auto own = kOwnStages.find(scope_and_stem(name).second);
+        if (own == kOwnStages.end()) continue;
         if (std::find(own->second.begin(), own->second.end(), model.family) != own->second.end()) continue;
         return std::string("is a ") + to_string(model.family) + ", and the reference's " + name + " is a stage of a " +
                to_string(own->second.front());

@@ -1,5 +1,6 @@
 #pragma once
 // What a recorded pass was given, where nobody said it: in the traces themselves, or beside the reference.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ Dialect dialect_said(const std::string& file);
 /// `dialect` as contradiction() has it.
 FoundInputs find_inputs(const std::string& reference_file, const std::string& candidate_file,
                         const TraceView& reference, const std::shared_ptr<const ModelFolder>& model, Dialect& dialect);
+
+/// The family whose own stages the reference holds; nothing where those that it holds are of several.
+std::optional<Family> family_shown(const TraceView& reference);
 
 /// One clause on a stage of the reference that a model of this family does not have; empty where there is none.
 std::string other_family(const TraceView& reference, const ModelFolder& model);

@@ -7,6 +7,7 @@
 #include "core/conformance/diagnosis/whole_pass.h"
 #include "core/conformance/kit/dump.h"
 #include "core/conformance/kit/first_divergence.h"
+#include "core/conformance/kit/found_inputs.h"
 #include "core/io/input_file.h"
 #include "core/io/model_request.h"
 #include "core/text/text_table.h"
@@ -49,6 +50,16 @@ std::string single_precision(const Evidence& evidence, const Comparison& compari
     };
     if (const auto stage = shows_single_precision(evidence, comparison, first)) return clause("reference", *stage);
     return has_single_angles(first) ? clause("candidate", first.name) : "";
+}
+
+/// The comparison with a tolerance of at least kSinglePrecision for every stage but those of embeddings that are exact.
+Comparison compared_in_single(const Evidence& evidence, const TracePair& pair, const Comparison& in_double) {
+    Comparison loose = compare(evidence.reference, pair.candidate, {}, evidence.stored, {}, kSinglePrecision);
+    for (std::size_t n = 0; n < loose.stages.size(); ++n)
+        if (loose.stages[n].pass && !in_double.stages[n].pass &&
+            has_exact_embeddings(evidence, in_double, in_double.stages[n]))
+            loose.stages[n] = in_double.stages[n];
+    return loose;
 }
 
 /// How many stages the reference lacks, the first few by name, and what the first may have been meant to be.
@@ -107,6 +118,7 @@ CaseReport judge_pair(const TracePair& pair, const std::function<void(const Case
     Evidence evidence{pair.reference, pair.candidate, pair.model, pair.segments};
     evidence.stored = stored;
     evidence.dialect = pair.dialect;
+    if (!pair.model) evidence.family = family_shown(pair.reference);
     evidence.stop = pair.stop;
     evidence.most_work = kMostWork;
     evidence.passes_done = pair.passes_done;
@@ -125,7 +137,7 @@ CaseReport judge_pair(const TracePair& pair, const std::function<void(const Case
     if (const std::string said = derived ? single_precision(evidence, one.comparison, *first) : ""; !said.empty()) {
         one.accuracy = kSinglePrecision;
         one.accuracy_said = said;
-        one.comparison = compare(evidence.reference, pair.candidate, {}, stored, {}, one.accuracy);
+        one.comparison = compared_in_single(evidence, pair, one.comparison);
         if (one.comparison.pass()) return pass();
         first = &first_of(stages, one.comparison);
     }

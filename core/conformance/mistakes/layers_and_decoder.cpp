@@ -412,6 +412,24 @@ std::vector<Formula> as_many_passes_as_layers_back(Index n) {
     return decoder_of(std::move(all), n);
 }
 
+/// A decoder where the model has none, so that its head reads the last layer: the file holds no absolute table, the
+/// embeddings have added it, or the code is transformers'.
+std::vector<Formula> in_a_model_without_one() {
+    return decoder_of({{"/emd.query.0", {}, [](const Replay& at) {
+                            const auto& weights = at.deberta();
+                            const Tensor<double>& h = hidden_state(at, 2);
+                            const bool has_rows =
+                                weights.has_absolute_table() && weights.config().embedding_size == h.extent(2);
+                            if (has_rows && !weights.config().position_biased_input && at.dialect() != Dialect::hf)
+                                throw NotEnough{"a model without a mask decoder"};
+                            Tensor<double> query = h;
+                            const Matrix<double> rows =
+                                has_rows ? weights.absolute_rows(h.extent(1)) : Matrix<double>();
+                            for (Index b = 0; b < h.extent(0) && has_rows; ++b) query.matrix(b) += rows;
+                            return query;
+                        }}});
+}
+
 Mistake mistake() {
     return {
         .number = 47,
@@ -422,21 +440,23 @@ Mistake mistake() {
         .lesson = "13",
         .families = {Family::deberta},
         .stems = {"/emd.query.0", "q", "k", "v", "/mlm.transform"},
-        .variants = {{"the second pass starts from I + h again", decoder_of({{"x_q",
-                                                                              {"/emd.query.0"},
-                                                                              [](const Replay& at) {
-                                                                                  decoder_pass(at);
-                                                                                  return at("/emd.query.0");
-                                                                              }}})},
-                     {"the second pass takes keys and values from the first one",
-                      decoder_of(keys_and_values_from(
-                          [](const Replay& at) { return decoder_pass(at) == 0 ? at("x") : at("x_q"); }))},
-                     {"one pass", {head_reads([](const Replay& at) { return at("/emd.0.output"); })}},
-                     {"three passes", {head_reads([](const Replay& at) { return at.elsewhere("emd.2.")("output"); })}},
-                     {"no pass: the head reads the last layer",
-                      {head_reads([](const Replay& at) { return hidden_state(at, 1); })}},
-                     {"one pass that starts from the last layer", as_many_passes_as_layers_back(1)},
-                     {"three passes that start from the layer before the last two", as_many_passes_as_layers_back(3)}}};
+        .variants = {
+            {"the second pass starts from I + h again", decoder_of({{"x_q",
+                                                                     {"/emd.query.0"},
+                                                                     [](const Replay& at) {
+                                                                         decoder_pass(at);
+                                                                         return at("/emd.query.0");
+                                                                     }}})},
+            {"the second pass takes keys and values from the first one",
+             decoder_of(
+                 keys_and_values_from([](const Replay& at) { return decoder_pass(at) == 0 ? at("x") : at("x_q"); }))},
+            {"one pass", {head_reads([](const Replay& at) { return at("/emd.0.output"); })}},
+            {"three passes", {head_reads([](const Replay& at) { return at.elsewhere("emd.2.")("output"); })}},
+            {"no pass: the head reads the last layer",
+             {head_reads([](const Replay& at) { return hidden_state(at, 1); })}},
+            {"one pass that starts from the last layer", as_many_passes_as_layers_back(1)},
+            {"three passes that start from the layer before the last two", as_many_passes_as_layers_back(3)},
+            {"two passes in a model without a decoder, whose head reads the last layer", in_a_model_without_one()}}};
 }
 
 }  // namespace decoder_passes
@@ -474,7 +494,12 @@ Mistake mistake() {
             .families = {Family::deberta},
             .stems = {"/emd.query.0", "q"},
             .variants = {{"the sum I + h is never made",
-                          decoder_of({{"/emd.query.0", {}, [](const Replay& at) { return hidden_state(at, 2); }}})},
+                          decoder_of({{"/emd.query.0",
+                                       {},
+                                       [](const Replay& at) {
+                                           absolute_rows(at, hidden_state(at, 2));  // a model that has a decoder
+                                           return hidden_state(at, 2);
+                                       }}})},
                          {"the layer is called without it", decoder_of({{"x_q",
                                                                          {"x"},
                                                                          [](const Replay& at) {

@@ -324,7 +324,12 @@ std::string accuracy_text(const CaseReport& report) {
     const bool used = std::any_of(stages.begin(), stages.end(), [&](const StageVerdict& verdict) {
         return report.accuracy > 0 && verdict.tolerance.absolute == report.accuracy;
     });
-    return used && !report.accuracy_said.empty() ? report.accuracy_said + ": no stage is held to less\n" : "";
+    if (!used || report.accuracy_said.empty()) return "";
+    std::string stricter;
+    for (const StageVerdict& verdict : stages)
+        if (verdict.tolerance.absolute > 0 && verdict.tolerance.absolute < report.accuracy)
+            stricter += (stricter.empty() ? " but " : ", ") + verdict.name;
+    return report.accuracy_said + ": no stage" + stricter + " is held to less\n";
 }
 
 std::string rounded_text(const CaseReport& report) {
