@@ -83,6 +83,13 @@ TEST_CASE("difference: no bad number passes, and none spoils the other figures",
     CHECK(found.mean == 0.25);
     CHECK(std::isfinite(found.cosine));
     CHECK(worst_cell(a, b) == Cell{0, 1});
+    // Of nothing but such cells there is no largest gap, and 0 would read as "no difference".
+    const Difference none = difference_of(a, Matrix<double>::Constant(2, 3, kNaN), 1e9);
+    CHECK(none.outside == 6);
+    CHECK(std::isnan(none.largest));
+    CHECK(std::isnan(none.mean));
+    CHECK(std::isnan(none.p99));
+    CHECK(std::isnan(none.ulp));
 }
 
 TEST_CASE("difference: steps of float32", "[viewer][compare][law]") {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "viewer/page.h"
+#include "viewer/plots/number_format.h"
 
 namespace locus {
 
@@ -22,7 +23,7 @@ std::vector<std::unique_ptr<Page>> make_pages() {
 }
 
 std::string size_line(Index layers, Index heads) {
-    return std::to_string(layers) + " layers \u00d7 " + std::to_string(heads) + " heads \u00b7 f32";
+    return several(layers, "layer") + " \u00d7 " + several(heads, "head") + " \u00b7 f32";
 }
 
 ModelCard Page::card(const Scene& scene) {

@@ -48,7 +48,10 @@ Difference difference_of(const ConstView<double>& a, const ConstView<double>& b,
             all.ulp = std::max(all.ulp, ulp_distance(static_cast<float>(x), static_cast<float>(y)));
         }
     all.cosine = dot / std::sqrt(square_a * square_b);
-    if (gaps.empty()) return all;
+    if (gaps.empty()) {
+        all.largest = all.mean = all.p99 = all.ulp = std::numeric_limits<double>::quiet_NaN();
+        return all;
+    }
     for (const double gap : gaps) all.mean += gap / static_cast<double>(gaps.size());
     all.largest = *std::max_element(gaps.begin(), gaps.end());
     // The smallest gap that 99 of 100 cells do not exceed.

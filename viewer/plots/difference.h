@@ -11,7 +11,7 @@
 namespace locus {
 
 /// What |a - b| says of all cells at once.  Cells where either side is NaN or infinite count as outside and as not
-/// finite, and enter no other figure.
+/// finite, and enter no other figure; where all cells are such, the others are NaN.
 struct Difference {
     Index cells = 0, outside = 0, not_finite = 0;
     double largest = 0, mean = 0, p99 = 0;

@@ -346,7 +346,10 @@ void Microscope::draw_copy(Scene& scene, SideColumn& column, const std::optional
     if (drawn) {
         const bool mixed = scene.session.config().talking_head;
         const auto j = static_cast<std::size_t>(cell_->j);
-        const bool same = drawn->scores[j] == cell_->score && (mixed || drawn->probs[j] == cell_->probability);
+        // NaN is what the matrix holds too where the weights hold it.
+        const auto alike = [](float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+        const bool same =
+            alike(drawn->scores[j], cell_->score) && (mixed || alike(drawn->probs[j], cell_->probability));
         ui.text_within(column.right(), column.y(), column.width() - wide - ui.px(12),
                        !same   ? "differs from the matrix"
                        : mixed ? "score: same bits"

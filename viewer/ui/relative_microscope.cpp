@@ -68,7 +68,8 @@ void draw_named_terms(const Ui& ui, SideColumn& column, const RelativeCellExplan
 void draw_score_steps(SideColumn& column, const RelativeCellExplanation<float>& cell, const std::string& why) {
     const SoftmaxSteps<float>& steps = cell.softmax;
     const auto number = [](float value) { return fixed(static_cast<double>(value), 4); };
-    column.row("sum", number(cell.sum));
+    // The code puts 0 in place of the position term of a hidden pair; the bars above show what it would be.
+    column.row(steps.visible ? "sum" : "sum, the position term 0", number(cell.sum));
     column.row("\u00f7 \u221a" + std::to_string(cell.ac.products.size()), number(cell.score), true);
     if (steps.sees_nothing) {
         column.row("probability", number(steps.probability), true);

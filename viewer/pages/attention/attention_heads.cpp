@@ -49,8 +49,7 @@ void AttentionPage::draw_heads(Scene& scene, const Rect& area) {
     const float y = inside.y0 + ui.px(8);
     const DebertaConfig& config = scene.session.config();
     ui.text(inside.x0, y,
-            std::to_string(config.num_hidden_layers) + " layers \u00d7 " + std::to_string(config.num_attention_heads) +
-                " heads",
+            several(config.num_hidden_layers, "layer") + " \u00d7 " + several(config.num_attention_heads, "head"),
             theme.text, Face::title);
     float x = inside.x1;
     for (const int term : {2, 1, 0}) {

@@ -33,13 +33,19 @@ Cell ComparePage::kept_inside(Cell cell) const {
     return {std::clamp<Index>(cell.i, 0, matrices_.rows - 1), std::clamp<Index>(cell.j, 0, matrices_.cols - 1)};
 }
 
-/// Where rows are tokens of the sentence on screen, its chips and the cursor mean one row.
-void ComparePage::share_row(Scene& scene) {
+/// Where rows or columns are tokens of the sentence on screen, its chips and the cursor mean the same ones.
+void ComparePage::share_cursor(Scene& scene) {
     State& state = scene.state;
-    if (shares_cursor(state) || !shows_tokens_ || !counts_tokens(matrices_.row_axis)) return;
-    if (matrices_.rows != scene.answer->length() || state.compare.has_own_words()) return;
-    if (row_seen_ >= 0 && state.cell.i != row_seen_) state.compare.cell.i = state.cell.i;
-    state.cell.i = row_seen_ = state.compare.cell.i;
+    if (shares_cursor(state) || !shows_tokens_ || state.compare.has_own_words()) return;
+    const Index length = scene.answer->length();
+    const auto share = [](Index& chips, Index& cursor, Index& seen) {
+        if (seen >= 0 && chips != seen) cursor = chips;
+        chips = seen = cursor;
+    };
+    if (counts_tokens(matrices_.row_axis) && matrices_.rows == length)
+        share(state.cell.i, state.compare.cell.i, row_seen_);
+    if (counts_tokens(matrices_.col_axis) && matrices_.cols == length)
+        share(state.cell.j, state.compare.cell.j, column_seen_);
 }
 
 void ComparePage::refresh(Scene& scene) {
@@ -236,7 +242,7 @@ void ComparePage::draw(Scene& scene, const Rect& whole) {
     draw_verdict(scene, layout.panel(2), layout);
     for (std::size_t n = 0; n < heatmaps_.size(); ++n) draw_panel(scene, layout, n, pointed);
     if (pointed && !locked(state)) cursor(state) = *pointed;
-    share_row(scene);
+    share_cursor(scene);
     const Rect below{inside.x0, layout.below, inside.x1, inside.y1};
     if (state.compare.report)
         draw_stage_list(scene, below);

@@ -70,7 +70,7 @@ private:
     bool has_sides(const Scene& scene) const;
     bool shares_cursor(const State& state) const;
     Cell& cursor(State& state) const;
-    void share_row(Scene& scene);
+    void share_cursor(Scene& scene);
     bool& locked(State& state) const;
     Cell kept_inside(Cell cell) const;
 
@@ -130,6 +130,7 @@ private:
     bool outdated_ = false;       // the files are not those that the report judged
     bool shows_tokens_ = true;
     Index row_seen_ = -1;                // State::cell.i when it was last looked at
+    Index column_seen_ = -1;             // State::cell.j then
     std::array<ChangedCells, 2> glows_;  // of A and B
     std::string glowed_for_;             // the mistake that B last lit up for
     std::unique_ptr<MistakeAsker> asker_;

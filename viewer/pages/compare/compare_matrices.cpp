@@ -127,13 +127,18 @@ void ComparePage::draw_profile(Scene& scene, const Rect& area) const {
             mean[at] += gap;
             count[at] += 1;
         }
-    for (std::size_t n = 0; n < mean.size(); ++n) mean[n] = count[n] > 0 ? mean[n] / count[n] : std::nan("");
+    double high = 0;
+    for (std::size_t n = 0; n < mean.size(); ++n) {
+        high = std::max(high, most[n]);
+        mean[n] = count[n] > 0 ? mean[n] / count[n] : std::nan("");
+        if (count[n] == 0) most[n] = std::nan("");  // a gap in both curves: nothing there is a number
+    }
     LinePlot plot;
     plot.first_x = static_cast<double>(first);
     plot.x_name = square ? "i \u2212 j" : axis_in_words(matrices_.row_axis);
     plot.decimals = 4;
     plot.marked_x = static_cast<double>(square ? chosen.i - chosen.j : chosen.i);
-    plot.high = *std::max_element(most.begin(), most.end()) * 1.06;
+    plot.high = high * 1.06;
     if (plot.high == 0) plot.high = 1.06;
     plot.curves = {{mean, ui.theme->muted, "mean"}, {most, ui.theme->accent, "largest"}};
     const float y = area.y0 + ui.px(8);

@@ -126,6 +126,11 @@ void ComparePage::draw_headline(const Scene& scene, const Rect& area) const {
         line = "A and B are equal here, to the last bit.";
     else if (here_.outside == 0)
         line = "A and B agree here: no cell differs by more than rounding explains.";
+    else if (here_.not_finite == here_.cells)
+        line = "Every cell is NaN or infinite in A or in B.";
+    else if (here_.outside == here_.not_finite)
+        line = grouped(here_.not_finite) + " of " + grouped(here_.cells) +
+               " cells are NaN or infinite in A or B; all others agree within rounding.";
     else
         line = (where_.empty() ? std::string("A and B differ") : capital(where_)) + ": " + grouped(here_.outside) +
                " of " + grouped(here_.cells) + " cells are farther apart than rounding explains.";

@@ -80,6 +80,8 @@ void PermutationPage::draw_looks(const Scene& scene, SideColumn& column, Index c
     column.rule();
     column.heading("Where does g look?",
                    "layer " + std::to_string(state.layer) + " head " + std::to_string(state.head));
+    if (visible_.query.row(chosen).cast<int>().sum() == 0)
+        column.sentence("At no word: it sees none. The code then weighs all keys alike, hidden as they are.");
     for (std::size_t n = 0; n < std::min<std::size_t>(4, weights.size()); ++n) {
         const auto [weight, j] = weights[n];
         ui.note(("permutation/weight " + std::to_string(j)).c_str(), static_cast<double>(weight));
@@ -174,7 +176,8 @@ void PermutationPage::draw_cell(Scene& scene, SideColumn& column, const Rect& ar
                         "or a cell of the content stream.");
         return;
     }
-    const std::string pair = "\u201c" + names.query + "\u201d looks at \u201c" + names.key + "\u201d";
+    const std::string pair = "\u201c" + names.query + "\u201d " +
+                             (cell->softmax.visible ? "looks at" : "does not see") + " \u201c" + names.key + "\u201d";
     if (state.side == 2) {
         column.heading("Channel by channel", stream);
         column.sentence(pair + ".", false);
