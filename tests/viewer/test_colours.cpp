@@ -99,6 +99,12 @@ TEST_CASE("heatmap_image: the symmetric range sees visible finite values only", 
     CHECK(symmetric_range(values, visible).low == -3);
     values(0, 0) = -7;
     CHECK(symmetric_range(values, visible).high == 7);  // the largest may be below zero
+    // Probabilities share one scale, unless they would all be dark on it.
+    CHECK(probability_range(Matrix<float>::Constant(2, 2, 0.5f)).high == 1);
+    CHECK(probability_range(Matrix<float>::Constant(2, 2, 0.25f)).high == 1);
+    CHECK(probability_range(Matrix<float>::Constant(2, 2, 0.125f)).high == 0.125);
+    CHECK(probability_range(Matrix<float>::Zero(2, 2)).high == 1);
+    CHECK(probability_range(Matrix<float>::Constant(2, 2, static_cast<float>(kNan))).high == 1);
     CHECK(symmetric_range(values, {}).high == 50);
     CHECK(symmetric_range(Matrix<float>::Zero(2, 2), {}).high == 1);
 }

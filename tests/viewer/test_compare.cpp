@@ -79,6 +79,7 @@ TEST_CASE("difference: no bad number passes, and none spoils the other figures",
     const Difference found = difference_of(a, b, 1e9);
     CHECK(found.not_finite == 4);
     CHECK(found.outside == 4);
+    CHECK(found.alike == 2);  // infinity for infinity, NaN for NaN
     CHECK(found.largest == 0.5);
     CHECK(found.mean == 0.25);
     CHECK(std::isfinite(found.cosine));
@@ -90,6 +91,13 @@ TEST_CASE("difference: no bad number passes, and none spoils the other figures",
     CHECK(std::isnan(none.mean));
     CHECK(std::isnan(none.p99));
     CHECK(std::isnan(none.ulp));
+    CHECK(none.alike == 2);
+    // NaN for NaN is no number to pass, and no difference to be found either.
+    CHECK(where_outside(a, a, 0).empty());
+    CHECK_FALSE(worst_cell(a, a));
+    const Matrix<double> nothing = Matrix<double>::Constant(2, 2, kNaN);
+    CHECK(where_outside(nothing, nothing, 0).empty());
+    CHECK(where_outside(nothing, Matrix<double>::Zero(2, 2), 0) == "every cell differs");
 }
 
 TEST_CASE("difference: steps of float32", "[viewer][compare][law]") {

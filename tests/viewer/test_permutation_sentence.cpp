@@ -127,6 +127,14 @@ TEST_CASE("permutation sentence: a copied cell says of which segments it is, and
     CHECK_THAT(text_of(true, 1), Catch::Contains("the same: row 0 of the table"));
     CHECK_THAT(text_of(true, 8), Catch::Contains("another one: row 1 of the table"));
     CHECK_THAT(text_of(false, 8), !Catch::Contains("of the table"));
+    // Of a hidden pair the sum is that of the other terms, and the text says so.
+    const auto answer = ask({sentence, sentence->usual_cards(), false, 0});
+    const auto hidden = explain_relative_cell<float>(answer->head(Stream::content, 0, 0), 0, 3);
+    REQUIRE_FALSE(hidden.softmax.visible);
+    CHECK(hidden.sum == hidden.ac.value);
+    CHECK(hidden.bd.value != 0);
+    CHECK_THAT(cell_text(hidden, RelativeScheme::xlnet, {"tiny-xlnet", "", "the", "france", ""}, {}),
+               Catch::Contains("\nsum ac + bd, bd as 0        " + exact_text(hidden.ac.value) + "\n"));
 }
 
 TEST_CASE("permutation sentence: what the page draws is what the model is given", "[viewer][xlnet][law]") {

@@ -32,6 +32,17 @@ TEST_CASE("phasors: hands turn as the reference rotates", "[viewer][rope]") {
             CHECK(found[t].y == Approx(expected[t].y).margin(1e-14));
         }
     }
+    // By a row of a table, which need not come of angles.
+    RotaryTable<float> table = rotary_table<float>(theta, 0, 12);
+    const std::vector<Point> hands = hands_of(x.row(0), RotaryLayout::interleaved);
+    const std::vector<Point> by_angle = rotate_hands(hands, theta, 11);
+    std::vector<Point> by_row = rotate_hands(hands, table, 11);
+    for (std::size_t t = 0; t < 4; ++t) CHECK(by_row[t].x == Approx(by_angle[t].x).margin(1e-5));
+    table.cos *= 2;
+    table.sin *= 2;
+    by_row = rotate_hands(hands, table, 11);
+    for (std::size_t t = 0; t < 4; ++t) CHECK(by_row[t].y == Approx(2 * by_angle[t].y).margin(1e-5));
+    CHECK_THROWS_AS(rotate_hands(hands, table, 12), Error);
 }
 
 TEST_CASE("phasors: the walk ends at the dot product, and a common shift leaves every corner in place",

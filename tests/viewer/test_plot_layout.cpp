@@ -48,6 +48,18 @@ TEST_CASE("number_format: a value that six decimals say too little of is written
     CHECK(precise(std::numeric_limits<double>::quiet_NaN()) == "NaN");
 }
 
+TEST_CASE("number_format: compact numbers leave their place to nobody and keep digits that count", "[viewer]") {
+    CHECK(compact(61.1062, 4) == "61.1062");
+    CHECK(compact(0, 4) == "0.0000");
+    CHECK(compact(99999, 2) == "99999.00");
+    CHECK(compact(-4.0593153e20, 4) == "\u22124.06e+20");
+    CHECK(compact(1e5, 4, 1) == "1.0e+05");
+    CHECK(compact(0.001, 4) == "0.0010");
+    CHECK(compact(0.00012345, 3) == "1.23e\u221204");
+    CHECK(compact(std::numeric_limits<double>::infinity(), 4) == "\u221e");
+    CHECK(compact(std::numeric_limits<double>::quiet_NaN(), 4) == "NaN");
+}
+
 TEST_CASE("number_format: whole numbers in groups of three from five digits on", "[viewer]") {
     CHECK(whole(-2) == "\u22122");
     CHECK(grouped(9999) == "9999");

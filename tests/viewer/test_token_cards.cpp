@@ -117,6 +117,7 @@ TEST_CASE("cards: an order written as on screen reads back as itself", "[viewer]
     CHECK_THROWS_WITH(cards_of_text("4 six", 9), Catch::Contains("\"six\""));
     CHECK_THROWS_WITH(cards_of_text("0", 9), Catch::Contains("counted from 1"));
     CHECK_THROWS_WITH(cards_of_text("4 4", 9), Catch::Contains("twice"));
+    CHECK_THROWS_WITH(cards_of_text("4,6", 9), Catch::Contains("with blanks between them"));
 }
 
 TEST_CASE("cards: a click predicts a given card last, and gives a predicted one", "[viewer][xlnet]") {

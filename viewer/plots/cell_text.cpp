@@ -299,7 +299,11 @@ std::string cell_text(const RelativeCellExplanation<float>& cell, RelativeScheme
     if (cell.ef.active)
         text += cell_text_line("segments",
                                cell.other_segment ? "another one: row 1 of the table" : "the same: row 0 of the table");
-    text += cell_text_line(cell.ef.active ? "sum ac + bd + ef" : "sum ac + bd", exact_text(cell.sum));
+    // A hidden pair's score is made without bd, though its products are listed.
+    const bool without = !cell.softmax.visible && cell.bd.active;
+    text +=
+        cell_text_line(std::string(cell.ef.active ? "sum ac + bd + ef" : "sum ac + bd") + (without ? ", bd as 0" : ""),
+                       exact_text(cell.sum));
     text += cell_text_line("/ sqrt(" + width + ") = score", exact_text(cell.score));
     text += softmax_lines(cell, names.hidden);
     for (const NamedTerm& named : named_terms(cell, scheme))

@@ -7,6 +7,9 @@
 
 namespace locus {
 
+/// What is said where logits are NaN or infinite, so that the chances of all words are NaN.
+inline constexpr const char* kNoRank = "The logits are not all numbers (NaN), so words cannot be ranked.";
+
 /// Softmax of one row, in double: [V].
 std::vector<double> chances_of(const Tensor<float>& logits, Index row);
 

@@ -133,6 +133,14 @@ ValueRange symmetric_range(const ConstView<float>& values, const Mask& visible) 
     return {-largest, largest};
 }
 
+ValueRange probability_range(const ConstView<float>& values) {
+    double largest = 0;
+    for (Index i = 0; i < values.rows(); ++i)
+        for (Index j = 0; j < values.cols(); ++j)
+            if (std::isfinite(values(i, j))) largest = std::max(largest, static_cast<double>(values(i, j)));
+    return {0, largest > 0 && largest < 0.2 ? largest : 1};
+}
+
 Rgb ink_on(Rgb ground) {
     const auto linear = [](std::uint8_t part) {
         const double v = part / 255.0;

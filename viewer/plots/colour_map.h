@@ -77,6 +77,10 @@ Pixels paint(const ConstView<float>& values, const Mask& hidden, const CellBlock
 /// -m ... m, where m is the largest finite magnitude among visible cells (1 if there is none or all are 0).
 ValueRange symmetric_range(const ConstView<float>& values, const Mask& visible);
 
+/// 0 ... 1 for probabilities, so that pictures can be compared; 0 ... the largest where that is below 0.2, as in long
+/// or even attention, which would be black on the whole scale.
+ValueRange probability_range(const ConstView<float>& values);
+
 /// Black or white, whichever can be read better on this colour: WCAG 2.1, at least 4.5 to 1.
 Rgb ink_on(Rgb ground);
 

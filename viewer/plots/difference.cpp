@@ -17,8 +17,12 @@ void check_shapes(const ConstView<double>& a, const ConstView<double>& b) {
                     to_string(Shape{b.rows(), b.cols()}) + ", expected one shape");
 }
 
+/// NaN on both sides, or the same infinity: no number, and no difference either.
+bool are_alike(double a, double b) { return !std::isfinite(a) && ((std::isnan(a) && std::isnan(b)) || a == b); }
+
 /// |a - b| as an order: what is not finite comes first.
 double badness(double a, double b) {
+    if (are_alike(a, b)) return 0;
     const double gap = std::abs(a - b);
     return std::isnan(gap) ? std::numeric_limits<double>::infinity() : gap;
 }
@@ -37,6 +41,7 @@ Difference difference_of(const ConstView<double>& a, const ConstView<double>& b,
         for (Index j = 0; j < a.cols(); ++j) {
             const double x = a(i, j), y = b(i, j);
             if (is_outside(x, y, allowed)) ++all.outside;
+            if (are_alike(x, y)) ++all.alike;
             if (!std::isfinite(x) || !std::isfinite(y)) {
                 ++all.not_finite;
                 continue;
@@ -100,7 +105,7 @@ std::string where_outside(const ConstView<double>& a, const ConstView<double>& b
     for (Index i = 0; i < a.rows(); ++i) {
         bool any = false;
         for (Index j = 0; j < a.cols(); ++j) {
-            if (!is_outside(a(i, j), b(i, j), allowed)) continue;
+            if (!is_outside(a(i, j), b(i, j), allowed) || are_alike(a(i, j), b(i, j))) continue;
             ++(i == j ? on : off);
             any = true;
         }

@@ -11,9 +11,11 @@
 namespace locus {
 
 /// What |a - b| says of all cells at once.  Cells where either side is NaN or infinite count as outside and as not
-/// finite, and enter no other figure; where all cells are such, the others are NaN.
+/// finite, and enter no other figure; where all cells are such, the others are NaN.  That NaN for NaN is outside too is
+/// the law of core/compare.h; `alike` counts these, which are no difference to speak of.
 struct Difference {
     Index cells = 0, outside = 0, not_finite = 0;
+    Index alike = 0;  // NaN on both sides, or the same infinity
     double largest = 0, mean = 0, p99 = 0;
     double cosine = 0;  // of all values as one vector; NaN where one of them is zero
     double ulp = 0;     // largest distance in steps of float32

@@ -119,6 +119,8 @@ Shown shown_cells(const MatrixView& view, Index rows, Index cols) {
 
 /// Written into a cell: with two decimals and more no leading zero, ".042", because space is short.
 std::string cell_text(double value, int decimals) {
+    // Whole numbers, such as ids of words, stay whole a little longer.
+    if (std::isfinite(value) && std::abs(value) >= (decimals == 0 ? 1e6 : 1e5)) return scientific(value, 1);
     if (!std::isfinite(value) || value == std::round(value)) return fixed(value, 0);
     std::string digits = fixed(value, decimals);
     if (digits.find_first_of("123456789") == std::string::npos) return "0";
@@ -227,7 +229,8 @@ bool Heatmap::writes_values(const Ui& ui, const Rect& cells, const MatrixView& v
     if (!all_zero_ && largest < (map_ == MapKind::diverging ? 0.0005 : 0.005)) return false;
     const Rect one = place(cells, view, {0, 0});
     // Letters do not become as small as everything else where the scale is below 1.
-    const float widest = std::max(ui.px(28), ui.text_width("\u22120.0", Face::mono_small) + 4);
+    float widest = std::max(ui.px(28), ui.text_width("\u22120.0", Face::mono_small) + 4);
+    if (largest >= 1e5) widest = std::max(widest, ui.text_width(cell_text(-largest, 0), Face::mono_small) + 4);
     return one.width() >= widest && one.height() >= ui.px(16);
 }
 

@@ -29,8 +29,9 @@ void draw_grid(const Ui& ui, const Axes& axes, const LinePlot& plot) {
         const float y = std::floor(axes.y(tick));
         if (tick > axes.low && tick < axes.high)
             ui.fill({axes.frame.x0, y, axes.frame.x1, y + ui.px(1)}, faded(ui.theme->line, 0.6f));
-        ui.text(axes.frame.x0 - ui.px(6), y, tick_label(tick, y_ticks) + plot.unit, ui.theme->muted, Face::mono_small,
-                Align::right);
+        // A number at the upper edge would reach into what stands above the plot.
+        ui.text(axes.frame.x0 - ui.px(6), std::max(y, axes.frame.y0 + ui.px(5)), tick_label(tick, y_ticks) + plot.unit,
+                ui.theme->muted, Face::mono_small, Align::right);
     }
     const auto columns = static_cast<int>(axes.frame.width() / ui.px(46));
     const double last = plot.first_x + static_cast<double>(plot.curves.front().values.size()) - 1;

@@ -40,6 +40,12 @@ std::string fixed(double value, int decimals) {
 
 std::string scientific(double value, int decimals) { return with_true_minus(print("%.*e", decimals, value)); }
 
+std::string compact(double value, int decimals, int digits) {
+    const double size = std::abs(value);
+    if (!std::isfinite(value) || value == 0 || (size < 1e5 && size >= 1e-3)) return fixed(value, decimals);
+    return scientific(value, digits);
+}
+
 std::string precise(double value) {
     return value != 0 && std::abs(value) < 1e-3 ? scientific(value, 4) : fixed(value, 6);
 }

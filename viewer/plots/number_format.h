@@ -11,6 +11,10 @@ std::string fixed(double value, int decimals);
 /// "1.2e−07" with `decimals` digits after the point, of a finite value.
 std::string scientific(double value, int decimals);
 
+/// As `fixed`, but from 1e5 on, where that overruns its place, and below 1e-3, where it keeps no digit that counts, in
+/// powers of ten with `digits` after the point: "1.60e+18", "2.40e−04".
+std::string compact(double value, int decimals, int digits = 2);
+
 /// Six decimals, "0.002500"; what they would say too little of in powers of ten, "1.0728e−06".
 std::string precise(double value);
 

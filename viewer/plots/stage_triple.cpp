@@ -79,7 +79,8 @@ void StageTriple::take(const ReportedStage& reported, ThemeName theme) {
     const Matrix<float> values[] = {right.cast<float>(), found.cast<float>(), (found - right).cast<float>()};
     const double high = std::max(symmetric_range(values[0], {}).high, symmetric_range(values[1], {}).high);
     const bool shares = reported.name.ends_with("probs");
-    const ValueRange range = shares ? ValueRange{0, 1} : ValueRange{-high, high};
+    const double most = std::max(probability_range(values[0]).high, probability_range(values[1]).high);
+    const ValueRange range = shares ? ValueRange{0, most} : ValueRange{-high, high};
     ++serial_;
     for (std::size_t n = 0; n < 3; ++n)
         heatmaps_[n].show({serial_, 0, theme}, values[n], {},

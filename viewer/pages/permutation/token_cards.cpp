@@ -41,7 +41,7 @@ CardRow cards_of_text(const std::string& order, Index length) {
         Index number = 0;
         const auto end = std::from_chars(word.data(), word.data() + word.size(), number);
         LOCUS_CHECK(end.ec == std::errc{} && end.ptr == word.data() + word.size() && number >= 1,
-                    "the order holds \"" + word + "\", expected positions counted from 1");
+                    "the order holds \"" + word + "\", expected positions counted from 1, with blanks between them");
         LOCUS_CHECK(std::find(seen.begin(), seen.end(), number) == seen.end(),
                     "the order holds position " + word + " twice, expected each once");
         seen.push_back(number);

@@ -32,6 +32,20 @@ std::vector<Point> rotate_hands(const std::vector<Point>& hands, const std::vect
     return after;
 }
 
+std::vector<Point> rotate_hands(const std::vector<Point>& hands, const RotaryTable<float>& table, Index position) {
+    LOCUS_CHECK(std::ssize(hands) == table.cos.cols() && position >= 0 && position < table.length(),
+                "rotate_hands: " + std::to_string(hands.size()) + " hands at position " + std::to_string(position) +
+                    ", expected as many as the table has planes, and a row of it");
+    std::vector<Point> after;
+    for (std::size_t t = 0; t < hands.size(); ++t) {
+        const auto plane = static_cast<Index>(t);
+        const double c = static_cast<double>(table.cos(position, plane));
+        const double s = static_cast<double>(table.sin(position, plane));
+        after.push_back({hands[t].x * c - hands[t].y * s, hands[t].y * c + hands[t].x * s});
+    }
+    return after;
+}
+
 std::vector<Point> product_steps(const std::vector<Point>& q, const std::vector<Point>& k) {
     LOCUS_CHECK(q.size() == k.size(), "product_steps: " + std::to_string(q.size()) + " and " +
                                           std::to_string(k.size()) + " planes, expected as many");

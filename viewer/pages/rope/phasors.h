@@ -25,6 +25,9 @@ std::vector<Point> hands_of(const RowVector<double>& x, RotaryLayout layout);
 std::vector<Point> rotate_hands(const std::vector<Point>& hands, const std::vector<double>& theta, double position,
                                 double factor = 1);
 
+/// The same by row `position` of a table, whose sines and cosines may be any.
+std::vector<Point> rotate_hands(const std::vector<Point>& hands, const RotaryTable<float>& table, Index position);
+
 /// q_t conj(k_t) for rotated hands: the x of their sum is the score.
 std::vector<Point> product_steps(const std::vector<Point>& q, const std::vector<Point>& k);
 
