@@ -48,6 +48,15 @@ void ComparePage::share_cursor(Scene& scene) {
         share(state.cell.j, state.compare.cell.j, column_seen_);
 }
 
+/// A refusal speaks of the stage that both sides were asked for, so the selector names that one, and has the others.
+void ComparePage::name_refused_stage(Scene& scene) {
+    const CompareAnswer& answer = scene.answer->compare;
+    CompareState& state = scene.state.compare;
+    if (answer.stage.empty() || scene.answer->request.compare != state.request()) return;
+    state.stage = answer.stage;
+    stages_ = answer.stages;
+}
+
 void ComparePage::refresh(Scene& scene) {
     CompareState& state = scene.state.compare;
     const CompareAnswer& answer = scene.answer->compare;
@@ -128,8 +137,9 @@ void ComparePage::show_matrices(const Scene& scene, const PictureVersion& versio
     const Mask visible = pairs ? seen : Mask();
     const bool shares = answer.stage.ends_with(".probs");
     const Matrix<float> a = a_.cast<float>(), b = b_.cast<float>(), gap = (b_ - a_).cast<float>();
+    const double most = std::max(probability_range(a).high, probability_range(b).high);
     const double high = std::max(symmetric_range(a, visible).high, symmetric_range(b, visible).high);
-    const ValueRange range = shares ? ValueRange{0, 1} : ValueRange{-high, high};
+    const ValueRange range = shares ? ValueRange{0, most} : ValueRange{-high, high};
     const MapKind map = shares ? MapKind::sequential : MapKind::diverging;
     heatmaps_[0].show(version, a, visible, map, range);
     heatmaps_[1].show(version, b, visible, map, range);
@@ -230,6 +240,7 @@ void ComparePage::draw(Scene& scene, const Rect& whole) {
     const Rect inside = area.inset(ui.px(16), ui.px(10));
     draw_headline(scene, area);
     if (!has_sides(scene)) {
+        name_refused_stage(scene);
         if (state.compare.report) draw_stage_list(scene, {inside.x0, inside.middle_y(), inside.x1, inside.y1});
         return;
     }

@@ -62,6 +62,7 @@ private:
         float title_of(const Rect& panel) const { return panel.y0 - (cells - title); }
     };
     void refresh(Scene& scene);
+    void name_refused_stage(Scene& scene);
     void measure(const Scene& scene, Index head, Index other);
     void show_matrices(const Scene& scene, const PictureVersion& version);
     void choose_place(Scene& scene);
@@ -79,6 +80,7 @@ private:
 
     Layout arrange(const Scene& scene, const Rect& area) const;
     void draw_headline(const Scene& scene, const Rect& area) const;
+    std::string headline_of_gaps() const;
     void draw_source(Scene& scene, const Rect& cells, const Layout& layout, std::size_t side);
     float draw_sides(Scene& scene, const Rect& area);
     void draw_side_line(Scene& scene, const Rect& area, float y, std::size_t side);

@@ -126,15 +126,26 @@ void ComparePage::draw_headline(const Scene& scene, const Rect& area) const {
         line = "A and B are equal here, to the last bit.";
     else if (here_.outside == 0)
         line = "A and B agree here: no cell differs by more than rounding explains.";
-    else if (here_.not_finite == here_.cells)
-        line = "Every cell is NaN or infinite in A or in B.";
-    else if (here_.outside == here_.not_finite)
-        line = grouped(here_.not_finite) + " of " + grouped(here_.cells) +
-               " cells are NaN or infinite in A or B; all others agree within rounding.";
     else
-        line = (where_.empty() ? std::string("A and B differ") : capital(where_)) + ": " + grouped(here_.outside) +
-               " of " + grouped(here_.cells) + " cells are farther apart than rounding explains.";
+        line = headline_of_gaps();
     ui.text_within(x, y, wide, line, ui.theme->text, Face::title);
+}
+
+/// Where cells are outside: those that are no numbers are told from those that are farther apart.
+std::string ComparePage::headline_of_gaps() const {
+    const Index apart = here_.outside - here_.not_finite;
+    const std::string all = grouped(here_.cells);
+    if (here_.alike == here_.cells) return "No cell is a number, in A and in B alike: there is nothing to subtract.";
+    if (here_.alike == here_.not_finite && apart == 0)
+        return grouped(here_.alike) + " of " + all +
+               " cells are NaN or infinite in A and B alike; all others agree within rounding.";
+    if (here_.not_finite == here_.cells) return "Every cell is NaN or infinite in A or in B.";
+    if (apart == 0)
+        return grouped(here_.not_finite) + " of " + all +
+               " cells are NaN or infinite in A or B; all others agree within rounding.";
+    return (where_.empty() ? std::string("A and B differ") : capital(where_)) + ": " + grouped(apart) + " of " + all +
+           " cells are farther apart than rounding explains" +
+           (here_.not_finite == 0 ? "." : ", " + grouped(here_.not_finite) + " are NaN or infinite.");
 }
 
 void ComparePage::draw_source(Scene& scene, const Rect& cells, const Layout& layout, std::size_t side) {
@@ -301,7 +312,7 @@ void ComparePage::draw_statistics(Scene& scene, SideColumn& column) const {
     scene.ui.note("compare/p99", here_.p99);
     scene.ui.note("compare/cosine", here_.cosine);
     scene.ui.note("compare/outside", static_cast<double>(here_.outside));
-    column.row("largest", value_text(here_.largest));
+    column.row(here_.not_finite > 0 ? "largest of the numbers" : "largest", value_text(here_.largest));
     column.row("mean", value_text(here_.mean));
     column.row("99 % are below (p99)", value_text(here_.p99));
     column.row("cosine of A and B", fixed(here_.cosine, 6));
@@ -321,14 +332,16 @@ void ComparePage::draw_formula(Scene& scene, const Rect& bar) {
     const std::string stage = ui.cut(scene.answer->compare.stage, ui.px(220), Face::formula);
     const bool outside = !(std::abs(a - b) <= allowed_);
     const float x = bar.x0 + ui.px(16);
-    const float end =
-        ui.spans(x, bar.middle_y(),
-                 {plain(stage),
-                  {at, ui.theme->text, Face::mono_tiny, -4},
-                  plain("   B \u2212 A = " + value_text(b) + " \u2212 " +
-                        (a < 0 ? "(" + value_text(a) + ")" : value_text(a)) + " = " + value_text(b - a)),
-                  {outside ? "   > " : "   \u2264 ", outside ? ui.theme->fault : ui.theme->muted, Face::formula},
-                  {brief(allowed_), ui.theme->muted, Face::formula}});
+    const float end = ui.spans(x, bar.middle_y(),
+                               {plain(stage),
+                                {at, ui.theme->text, Face::mono_tiny, -4},
+                                plain("   B \u2212 A = " + value_text(b) + " \u2212 " +
+                                      (a < 0 ? "(" + value_text(a) + ")" : value_text(a)) + " = " + value_text(b - a)),
+                                {!std::isfinite(b - a) ? "   no number"
+                                 : outside             ? "   > "
+                                                       : "   \u2264 ",
+                                 outside ? ui.theme->fault : ui.theme->muted, Face::formula},
+                                {std::isfinite(b - a) ? brief(allowed_) : "", ui.theme->muted, Face::formula}});
     draw_bar_note(scene, bar, "N: next worst cell", x + end);
 }
 
