@@ -329,6 +329,37 @@ TEST_CASE("all mistakes: a decoder that reads one hidden state too late is one m
     CHECK(all.repaired == Repaired::yes);
 }
 
+TEST_CASE("all mistakes: the feed-forward part behind a norm that stands in front", "[kit][several]") {
+    const Range& range = several_range(Family::transformer_xl, "txl_pre_lnorm");
+    for (const int way : {4, 5}) {
+        const AllMistakes all = all_of(range, range.sharp, port_with_all<double>(range, {{99, way}}));
+        INFO(said(all));
+        CHECK(numbers_of(all) == std::set<int>{99});
+        CHECK(all.repaired == Repaired::yes);
+    }
+}
+
+TEST_CASE("all mistakes: the last row of the shift dropped, in both streams", "[kit][several]") {
+    const Range& range = several_range(Family::xlnet, "hf_xlnet_bi");
+    const Evidence right{range.sharp, range.sharp, range.model, range.segments};
+    Trace port;
+    for (const Stage& stage : range.sharp.stages()) {
+        const auto [scope, stem] = scope_and_stem(stage.name);
+        // [B,H,T,2T] as [2T,T], without its last row as [T,2T - 1]: number i (2T - 1) + j.  Targets read their token's
+        // row.
+        const Replay replay(right, scope, mistake_of(67).variants[2].formulas);
+        Stage own = stage;
+        if (stem == "bd") own.values = replay.computed(stem);
+        port.add(own);
+    }
+    const std::string last = "the last row is dropped instead of the first";
+    CHECK(mistake_of(67).variants[2].how == last);
+    const AllMistakes all = all_of(range, range.sharp, port);
+    INFO(said(all));
+    CHECK(numbers_of(all) == std::set<int>{67});
+    CHECK(said(all).find("g.bd") != std::string::npos);
+}
+
 TEST_CASE("all mistakes: a mask decoder in a model whose head reads the last layer", "[kit][several]") {
     for (const char* name : {"hf_deberta_v2_conv", "ms_deberta_biased"}) {
         const Range& range = several_range(Family::deberta, name);

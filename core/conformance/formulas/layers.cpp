@@ -135,6 +135,11 @@ Tensor<double> attention_sum(const Replay& at, const Tensor<double>& residual) {
 
 Tensor<double> output_sum(const Replay& at) { return sum_of(at("ffn"), at("attention")); }
 
+Matrix<double> ffn_input(const Replay& at) {
+    const Matrix<double> rows = at("attention").rows();
+    return norm_first(at) ? layer_norm<double>(rows, ffn_norm_of(at), norm_eps_of(at)) : rows;
+}
+
 Tensor<double> after_sum(const Replay& at, const Tensor<double>& sum, const Norm<double>& norm) {
     return norm_first(at) ? sum : shaped(sum, layer_norm<double>(sum.rows(), norm, norm_eps_of(at)));
 }

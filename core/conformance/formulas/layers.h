@@ -22,6 +22,8 @@ bool norm_first(const Replay& at);
 /// dense(context) + residual, before any norm, and ffn + attention.
 Tensor<double> attention_sum(const Replay& at, const Tensor<double>& residual);
 Tensor<double> output_sum(const Replay& at);
+/// What the feed-forward network is made of, [B*T,D]: attention, normed first in a layer whose norms stand in front.
+Matrix<double> ffn_input(const Replay& at);
 /// The norm behind such a sum; the sum as it is in a layer whose norms stand in front.
 Tensor<double> after_sum(const Replay& at, const Tensor<double>& sum, const Norm<double>& norm);
 /// What stands in place of a layer's own output: the stage `output`, or `output_before_conv` where a convolution

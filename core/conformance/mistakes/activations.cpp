@@ -19,9 +19,8 @@ Matrix<double> by_tanh(const Matrix<double>& inner, Activation right) {
 
 Formula in_layers() {
     return {"ffn_act", {"attention"}, [](const Replay& at) {
-                const Matrix<double> x = at("attention").rows();
-                if (norm_first(at)) throw NotEnough{"a post-norm layer"};
-                return shaped(at("attention"), by_tanh(dense<double>(x, ffn_dense_of(at)), activation_of(at)));
+                return shaped(at("attention"),
+                              by_tanh(dense<double>(ffn_input(at), ffn_dense_of(at)), activation_of(at)));
             }};
 }
 
@@ -84,16 +83,13 @@ Matrix<double> by(Function function, const Matrix<double>& inner) { return inner
 Formula gelu_in_layers(Activation gelu) {
     return {"ffn_act", {"attention"}, [gelu](const Replay& at) {
                 if (activation_of(at) != Activation::relu) throw NotEnough{"a ReLU"};
-                if (norm_first(at)) throw NotEnough{"a post-norm layer"};
-                return shaped(at("attention"),
-                              activate<double>(dense<double>(at("attention").rows(), ffn_dense_of(at)), gelu));
+                return shaped(at("attention"), activate<double>(dense<double>(ffn_input(at), ffn_dense_of(at)), gelu));
             }};
 }
 
 Formula in_layers(Function function) {
     return {"ffn_act", {"attention"}, [function](const Replay& at) {
-                if (norm_first(at)) throw NotEnough{"a post-norm layer"};
-                return shaped(at("attention"), by(function, dense<double>(at("attention").rows(), ffn_dense_of(at))));
+                return shaped(at("attention"), by(function, dense<double>(ffn_input(at), ffn_dense_of(at))));
             }};
 }
 

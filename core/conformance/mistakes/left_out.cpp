@@ -479,10 +479,9 @@ Formula attention() {
 
 Formula ffn_act() {
     return {"ffn_act", {"attention"}, [](const Replay& at) {
-                if (norm_first(at)) throw NotEnough{"a post-norm layer"};
-                return shaped(at("attention"),
-                              activate<double>(dense<double>(at("attention").rows(), {ffn_dense_of(at).weight, {}}),
-                                               activation_of(at)));
+                return shaped(
+                    at("attention"),
+                    activate<double>(dense<double>(ffn_input(at), {ffn_dense_of(at).weight, {}}), activation_of(at)));
             }};
 }
 

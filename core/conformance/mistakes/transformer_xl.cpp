@@ -72,17 +72,38 @@ Mistake mistake() {
 
 namespace shift_by_another_offset {  // mistake 67
 
-/// bd[i,j] read at place(i, j) of a head's buffer of `width` numbers per row, 0 beyond its end; hidden cells 0.
+/// All rows of bd_raw [B,H,T,R]: of the query stream only those of targets are kept, its other queries were 0, so that
+/// v alone met the positions.
+Tensor<double> every_row(const Replay& at) {
+    const Tensor<double>& raw = at("bd_raw");
+    if (!at.is_query_stream()) return raw;
+    if (at.xlnet().bi_data) throw NotEnough{"one set of positions"};
+    const Tensor<double>&v = at("bias.v"), &r_k = at("r_k"), &tokens = at("query_tokens");
+    return each_head(raw, queries_of(at), raw.extent(3), [&](Index n, Index h, Index b) {
+        const RowVector<double> unasked = r_k.matrix(h) * RowVector<double>(v.matrix().row(h)).transpose();
+        Matrix<double> rows = unasked.replicate(queries_of(at), 1);
+        for (Index p = 0; p < raw.extent(2); ++p)
+            if (const auto token = static_cast<Index>(tokens.matrix()(b, p)); token >= 0)
+                rows.row(token) = raw.matrix(n).row(p);
+        return rows;
+    });
+}
+
+/// bd[i,j] read at place(i, j) of a head's buffer of all queries, 0 beyond its end; hidden cells 0.  In the query
+/// stream i is the token that a target predicts.
 template <class Place>
 Tensor<double> read_at(const Replay& at, Place place) {
-    const Tensor<double>& raw = at("bd_raw");
-    if (at.is_query_stream()) throw NotEnough{"all rows of the query stream"};
-    const Index keys = keys_of(at), columns = raw.extent(3);
-    return without_hidden(at, each_head(raw, raw.extent(2), keys, [&](Index n, Index, Index) {
-                              const auto rows = raw.matrix(n);
-                              Matrix<double> moved(rows.rows(), keys);
-                              for (Index i = 0; i < moved.rows(); ++i)
-                                  for (Index j = 0; j < keys; ++j) moved(i, j) = place(rows, i, j, columns);
+    const Tensor<double> all = every_row(at);
+    const Tensor<double>& tokens = at("query_tokens");
+    const Index keys = keys_of(at), columns = all.extent(3);
+    return without_hidden(at, each_head(all, tokens.extent(1), keys, [&](Index n, Index, Index b) {
+                              const auto rows = all.matrix(n);
+                              Matrix<double> moved = Matrix<double>::Zero(tokens.extent(1), keys);
+                              for (Index p = 0; p < moved.rows(); ++p) {
+                                  const auto token = static_cast<Index>(tokens.matrix()(b, p));
+                                  for (Index j = 0; j < keys && token >= 0; ++j)
+                                      moved(p, j) = place(rows, token, j, columns);
+                              }
                               return moved;
                           }));
 }
@@ -133,40 +154,13 @@ Tensor<double> last_row_dropped(const Replay& at) {
     });
 }
 
-/// All rows of bd_raw [B,H,T,R]: of the query stream only those of targets are kept, its other queries were 0, so that
-/// v alone met the positions.
-Tensor<double> every_row(const Replay& at) {
-    const Tensor<double>& raw = at("bd_raw");
-    if (!at.is_query_stream()) return raw;
-    if (at.xlnet().bi_data) throw NotEnough{"one set of positions"};
-    const Tensor<double>&v = at("bias.v"), &r_k = at("r_k"), &tokens = at("query_tokens");
-    return each_head(raw, queries_of(at), raw.extent(3), [&](Index n, Index h, Index b) {
-        const RowVector<double> unasked = r_k.matrix(h) * RowVector<double>(v.matrix().row(h)).transpose();
-        Matrix<double> rows = unasked.replicate(queries_of(at), 1);
-        for (Index p = 0; p < raw.extent(2); ++p)
-            if (const auto token = static_cast<Index>(tokens.matrix()(b, p)); token >= 0)
-                rows.row(token) = raw.matrix(n).row(p);
-        return rows;
-    });
-}
-
 /// XLNet: the buffer that was folded into [R,T] keeps as many rows as there are keys, instead of as many columns
 /// after the second view.
 Tensor<double> sliced_too_early(const Replay& at) {
     at.xlnet();
-    const Tensor<double> all = every_row(at);
-    const Tensor<double>& tokens = at("query_tokens");
-    const Index keys = keys_of(at), length = queries_of(at);
-    return without_hidden(at, each_head(all, tokens.extent(1), keys, [&](Index n, Index, Index b) {
-                              const auto rows = all.matrix(n);
-                              Matrix<double> moved = Matrix<double>::Zero(tokens.extent(1), keys);
-                              for (Index p = 0; p < moved.rows(); ++p) {
-                                  const auto token = static_cast<Index>(tokens.matrix()(b, p));
-                                  for (Index j = 0; j < keys && token >= 0; ++j)
-                                      moved(p, j) = number_of(rows, length + token * keys + j);
-                              }
-                              return moved;
-                          }));
+    return read_at(at, [&](const auto& rows, Index i, Index j, Index) {
+        return number_of(rows, queries_of(at) + i * keys_of(at) + j);
+    });
 }
 
 /// bd_raw as it is, cut to the keys; it shows distance K - 1 - j in every row.
