@@ -204,13 +204,22 @@ void with_memory(State& state, Work work) {
 
 }  // namespace
 
-Scene App::scene_for(Ui& ui, const Page& shown) {
+Scene App::scene_for(Ui& ui, Page& shown) {
     // The decoder's numbers and both sides of a comparison come with their own kinds of request: another page's answer
     // has none of them.
     const std::string name = shown.name();
     const bool fits = answer_ && (answer_->request.decoder == (name == "decoder") || name == "start") &&
                       answer_->request.compare.has_value() == (name == "compare");
-    return {ui, state_, *session_, fits ? answer_.get() : nullptr, worker_.busy() || opener_.busy()};
+    const std::vector<std::string> warnings =
+        shown.ready() ? shown.warnings(answer_.get()) : std::vector<std::string>();
+    return {ui,
+            state_,
+            *session_,
+            fits ? answer_.get() : nullptr,
+            worker_.busy() || opener_.busy(),
+            warnings.empty()       ? ""
+            : warnings.size() == 1 ? warnings.front()
+                                   : warnings.front() + " (and " + std::to_string(warnings.size() - 1) + " more)"};
 }
 
 bool App::draw_frame() {

@@ -90,7 +90,7 @@ private:
     double now() const;
     /// True while changed cells still glow.
     bool flashes() const;
-    Scene scene_for(Ui& ui, const Page& shown);
+    Scene scene_for(Ui& ui, Page& shown);
     void take_keys(Ui& ui);
     /// The areas of this frame.
     struct Places {

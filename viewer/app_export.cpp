@@ -147,7 +147,11 @@ NamedMatrix App::matrix_named(const std::string& region) {
     ui.pooling = state_.pooling;
     const std::vector<NamedMatrix> matrices = page().numbers(scene_for(ui, page()));
     if (const NamedMatrix* found = find_matrix(matrices, region)) return *found;
-    std::string names;
+    const std::string by = page().shown_by(region);
+    if (!by.empty())
+        throw Error(Fault::usage, "--region is \"" + region + "\", which the page " + page().name() +
+                                      " has on screen with " + by + " alone, expected that beside it");
+    std::string names = page().layer_trace(scene_for(ui, page())) ? ", layer (in .safetensors)" : "";
     for (const NamedMatrix& matrix : matrices) names += ", " + matrix.id;
     throw Error(Fault::usage, "--region is \"" + region + "\", which the page " + page().name() +
                                   " does not have, expected one of page, screen" + names);

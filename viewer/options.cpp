@@ -52,7 +52,7 @@ bool is_set(const Options& options, const std::string& field) {
 
 void apply_sets(const Options& options, State& state) {
     for (const std::string& set : options.set) set_field(state, set);
-    // For DeBERTa, the only family with a choice on screen, the reference is the official code.
+    // For DeBERTa the reference is the official code.
     if (state.dialect == Dialect::reference) state.dialect = Dialect::official;
 }
 
@@ -74,7 +74,10 @@ void add_options(cli::Command& program, Options& options) {
     program.option("--layer", options.layer, "layer of the opened model, from 0");
     program.option("--head", options.head, "head of the opened model, from 0");
     program.option("--cell", options.cell, "query and key of the cell: I,J");
-    program.option("--dialect", options.dialect, "official (if absent), hf or paper; reference is official here");
+    program.option(
+        "--dialect", options.dialect,
+        "official (if absent), hf or paper; reference is official here, and paper on the page permutation, where these "
+        "two are one");
     program
         .option("--report", options.report,
                 "what locus kit check --json or locus check --json printed: its first wrong "
@@ -242,6 +245,9 @@ std::string place_model(const Options& options, State& state) {
         state.head = State().head;
         state.cell = State().cell;
     }
+    // Of XLNet, where the official code is not right in everything, the paper is the reference.
+    if (state.page == "permutation" && options.dialect && parse_dialect(*options.dialect) == Dialect::reference)
+        state.dialect = Dialect::paper;
     apply_sets(options, state);  // once more: they are said of the page that is shown
     state.wanted_model.clear();
     // The default is named by nobody.
@@ -449,6 +455,15 @@ std::vector<std::string> without_effect(const Options& options, const std::strin
     check(options.layer.has_value(), "--layer", {"positions", "text", "conformance"});
     check(options.head.has_value(), "--head", {"positions", "text", "conformance"});
     check(options.cell.has_value(), "--cell", {"text", "conformance"});
+    check(options.dialect.has_value(), "--dialect", {"text", "training", "conformance"});
+    // Their families' code and papers say the same but for rows that see nothing, and for the memory of hf.
+    const auto computes = [&](const char* on, Dialect dialect) {
+        if (options.dialect && page == on && parse_dialect(*options.dialect) != dialect)
+            said.push_back("note: --dialect changes nothing on the page " + page + ", which computes the dialect " +
+                           to_string(dialect));
+    };
+    computes("rope", Dialect::official);
+    computes("transformer-xl", Dialect::reference);
     return said;
 }
 

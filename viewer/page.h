@@ -25,6 +25,7 @@ struct Scene {
     const DebertaSession& session;
     const Answer* answer;  // of the text on screen, perhaps a moment old; nullptr before the first one
     bool busy = false;     // a newer answer is being computed
+    std::string warning;   // of the model that the page shows: weights that are no numbers; empty: none
 };
 
 class Page {
@@ -43,6 +44,11 @@ public:
     virtual ModelCard card(const Scene& scene);
     /// True if the dialects make a difference here.
     virtual bool has_dialects() const { return true; }
+    /// One sentence for each weight of the shown model that holds NaN or infinity.  The opened DeBERTa's, where the
+    /// page is about it.
+    virtual std::vector<std::string> warnings(const Answer* answer) const {
+        return answer && needs_answer() ? answer->warnings : std::vector<std::string>();
+    }
     /// Once a frame, before anything else: asks for what the page shows besides the answer.
     virtual void update(const State&) {}
     /// Why that cannot be shown as it was asked for: one sentence, or nothing.
@@ -67,6 +73,9 @@ public:
     /// The trace of the layer that the page shows, which can be exported whole; nullptr: it shows none.  The answer is
     /// of the opened DeBERTa, so a page of another family, or of a model of its own, has nothing to do with its trace.
     virtual const Trace* layer_trace(const Scene&) const { return nullptr; }
+    /// What makes the page show a matrix of this name that it has not on screen: "--set attention.picture=heads";
+    /// empty: nothing does.
+    virtual std::string shown_by(const std::string&) const { return {}; }
     /// A key that the frame did not take; true if the page did.
     virtual bool press(Scene&, const KeyPress&) { return false; }
 };

@@ -312,6 +312,11 @@ TEST_CASE("export: several files have a region and a picture's wishes each", "[v
     const Outcome screen = view({"--page", "attention", "--export", (folder / "a.csv").string(), "--region", "screen"});
     CHECK(screen.status == 2);
     CHECK(screen.err.find("--region is \"screen\", which is a picture") != std::string::npos);
+    const Outcome shares = view({"--page", "attention", "--export", (folder / "a.csv").string(), "--region", "shares"});
+    CHECK(shares.status == 2);
+    CHECK(shares.err.find("with --set attention.picture=heads alone") != std::string::npos);
+    const Outcome unknown = view({"--page", "attention", "--export", (folder / "a.csv").string(), "--region", "x"});
+    CHECK(unknown.err.find("expected one of page, screen, layer (in .safetensors), c2c") != std::string::npos);
     CHECK_FALSE(fs::exists(folder / "a.csv"));
 }
 

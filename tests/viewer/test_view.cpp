@@ -184,6 +184,10 @@ TEST_CASE("view: of an option that cannot change the picture a note says so", "[
                    Catch::Contains("note: --layer changes nothing on the page positions"));
     CHECK_THAT(said("text", {"--head", "0"}), Catch::Contains("note: --head changes nothing on the page text"));
     CHECK_THAT(said("attention", {"--text", "one two", "--head", "0"}), !Catch::Contains("note:"));
+    CHECK_THAT(said("transformer-xl", {"--dialect", "hf"}), Catch::Contains("which computes the dialect reference"));
+    CHECK_THAT(said("rope", {"--dialect", "paper"}), Catch::Contains("which computes the dialect official"));
+    CHECK_THAT(said("text", {"--dialect", "hf"}), Catch::Contains("note: --dialect changes nothing on the page text"));
+    CHECK_THAT(said("permutation", {"--dialect", "hf"}), !Catch::Contains("note:"));
 }
 
 TEST_CASE("view: an option is that of the page, where the page has such a thing", "[viewer][script]") {

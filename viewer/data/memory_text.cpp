@@ -90,6 +90,7 @@ void MemoryAnswer::run() {
     sentence.model().run_segment(sentence.input_of(begin, length), newest(before->memory, memory), Dialect::reference,
                                  "", trace);
     logits_without = before->logits;
+    warnings = sentence.model().warnings();
     has_head = sentence.model().has_head();
     next.assign(sentence.tokens().begin() + begin + 1, sentence.tokens().begin() + std::min(begin + length + 1, words));
     if (!has_head) return;

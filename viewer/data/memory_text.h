@@ -73,6 +73,7 @@ struct MemoryAnswer {
     Trace trace;                        // layer.*.q .k .r_k .bd_raw .scores .probs, lm.logits
     Tensor<float> logits_without;       // without any memory
     double loss = 0, loss_without = 0;  // mean over `next`, nats
+    std::vector<std::string> warnings;  // of the weights that were read, as Model::warnings
 
     Index keys() const { return memory + length; }
     /// "layer.2.scores" of one head; empty where the layer is not kept.

@@ -150,7 +150,7 @@ RelativeHeadTensors<float> PermutationAnswer::head(Stream stream, Index at_layer
     tensors.u = weights.content_bias.row(head);
     tensors.v = weights.position_bias.row(head);
     tensors.first = length();
-    tensors.masked_row = XlnetOptions::of(Dialect::official).masked_row;
+    tensors.masked_row = XlnetOptions::of(request.dialect).masked_row;
     tensors.positions = predicted_of(request.cards);
     if (stream == Stream::content) {
         tensors.positions.resize(static_cast<std::size_t>(length()));
@@ -185,13 +185,14 @@ void PermutationAnswer::run() {
         if (predicts && layer >= 0) stages += "," + at + "g." + stem;  // "*" covers them
     }
     if (has_head && predicts) stages += ",lm.logits";
-    trace = model.forward({input_of(request, request.cards)}, Dialect::official, StageFilter(stages));
+    trace = model.forward({input_of(request, request.cards)}, request.dialect, StageFilter(stages));
+    warnings = model.warnings();
     if (!has_head || !predicts) return;
     chances = chances_in(request, request.cards, trace);
     const CardRow backwards = reversed_cards(request.cards);
     if (backwards == request.cards) return;
     reversed = chances_in(request, backwards,
-                          model.forward({input_of(request, backwards)}, Dialect::official, StageFilter("lm.logits")));
+                          model.forward({input_of(request, backwards)}, request.dialect, StageFilter("lm.logits")));
 }
 
 std::shared_ptr<const PermutationAnswer> PermutationAnswer::make(const PermutationRequest& request) {

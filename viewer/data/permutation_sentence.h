@@ -59,6 +59,7 @@ struct PermutationRequest {
     CardRow cards;
     bool segments = false;  // the tokens' types take part: the term ef
     Index layer = 0;        // whose stages are kept where all would be too large
+    Dialect dialect = Dialect::official;
 
     bool operator==(const PermutationRequest&) const = default;
 };
@@ -77,6 +78,7 @@ struct PermutationAnswer {
     std::vector<TargetChance> chances;   // in the order of prediction
     std::vector<TargetChance> reversed;  // the same targets, predicted the other way round
     bool has_head = false;               // words can be told
+    std::vector<std::string> warnings;   // of the weights that were read, as Model::warnings
     Index layer = -1;                    // the only one kept; -1: all
     TwoStreamHiding hiding;              // what the model is given
     Trace trace;                         // layer.*.q .k .r_k .ac .bd .ef .scores .probs, layer.*.g. the same

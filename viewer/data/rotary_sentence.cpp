@@ -2,8 +2,21 @@
 
 #include "core/attention/rotary.h"
 #include "core/models/roformer.h"
+#include "core/positions/rotary.h"
 
 namespace locus {
+
+namespace {
+
+/// True if the angles are those that base 10 000 gives, up to the rounding of a float32 angle of some thousand radians.
+bool are_usual(const RotaryTable<float>& angles) {
+    constexpr float kRounding = 1e-3f;
+    const RotaryTable<float> usual = rotary_table<float>(inverse_frequencies(angles.width()), 0, angles.length());
+    return ((angles.sin - usual.sin).array().abs() <= kRounding).all() &&
+           ((angles.cos - usual.cos).array().abs() <= kRounding).all();
+}
+
+}  // namespace
 
 RotarySentence::RotarySentence(std::shared_ptr<const ModelSession> opened, const ModelChoice& choice)
     : opened_(std::move(opened)) {
@@ -12,6 +25,8 @@ RotarySentence::RotarySentence(std::shared_ptr<const ModelSession> opened, const
     trace_ = opened_->model().forward({input}, Dialect::official,
                                       StageFilter("rotary.sin,rotary.cos,layer.*.q,layer.*.k,layer.*.v"));
     angles_ = {trace_.at("rotary.sin").as<float>().rows(), trace_.at("rotary.cos").as<float>().rows()};
+    has_own_table_ = !are_usual(angles_);
+    warnings_ = opened_->model().warnings();
     const Checkpoint& files = opened_->checkpoint();
     causal_ = parse_roformer_config(files.config_json, files.config_file.string()).causal;
     visible_ = key_masks(input, length(), causal_).front();

@@ -31,6 +31,10 @@ public:
     Matrix<float> rows(const char* stem, Index layer, Index head) const;
     /// The model's own angles, one row per token.
     const RotaryTable<float>& angles() const { return angles_; }
+    /// True if the checkpoint stores a table of other angles than those of base 10 000.
+    bool has_own_table() const { return has_own_table_; }
+    /// One sentence for each weight that was read and holds NaN or infinity.
+    const std::vector<std::string>& warnings() const { return warnings_; }
     /// [T,T], or empty where the sentence hides nothing.
     const Mask& visible() const { return visible_; }
     /// Made again from q and k with the bits of the model's own stages, so a long text costs no memory: [T,T].
@@ -50,6 +54,8 @@ private:
     Trace trace_;  // layer.*.q .k .v
     RotaryTable<float> angles_;
     bool causal_ = false;  // the model is a decoder
+    bool has_own_table_ = false;
+    std::vector<std::string> warnings_;
     Mask visible_;
 };
 

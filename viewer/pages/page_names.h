@@ -13,7 +13,8 @@ struct PageName {
 };
 const std::vector<PageName>& page_names();
 
-/// True if the layer, the head and the dialect that other pages share are not on this page.
+/// True if the layer, the head and the dialect that other pages share are not on this page; Permutation has the
+/// dialect.
 bool has_own_head(const std::string& page);
 
 }  // namespace locus

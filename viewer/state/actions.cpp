@@ -49,7 +49,7 @@ Run step_head(Index by) {
 
 bool next_dialect(ActionScope& scope) {
     State& state = scope.state;
-    if (has_own_head(state.page)) return false;
+    if (has_own_head(state.page) && state.page != "permutation") return false;
     state.dialect = state.dialect == Dialect::paper      ? Dialect::official
                     : state.dialect == Dialect::official ? Dialect::hf
                                                          : Dialect::paper;

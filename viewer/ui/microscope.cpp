@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "viewer/plots/cell_text.h"
+#include "viewer/plots/line_plot.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/ui/side_column.h"
 
@@ -88,8 +89,8 @@ void Microscope::draw(Scene& scene, SideColumn& column, const Rect& area, const 
     note_cell(ui, *cell);
     // Where heads are mixed before the softmax, one head has no probability of its own.
     const bool mixed = scene.session.config().talking_head;
-    column.heading(mixed ? "Why is this score " + fixed(cell->score, 3) + "?"
-                         : "Why is this cell " + fixed(cell->probability, 3) + "?",
+    column.heading(mixed ? "Why is this score " + compact(cell->score, 3) + "?"
+                         : "Why is this cell " + compact(cell->probability, 3) + "?",
                    scene.state.locked ? "locked " + place : place);
     draw_pair(scene, column);
     draw_terms(scene, column);
@@ -157,12 +158,12 @@ void Microscope::draw_terms(Scene& scene, SideColumn& column) {
             // What pulls the score down is drawn paler; the number shows the sign.
             const ImU32 colour = faded(term_colour(*ui.theme, term), part.value < 0 ? 0.45f : 1.0f);
             const double share = largest > 0 ? std::abs(static_cast<double>(part.value)) / largest : 0;
-            column.bar(term_formula(term_colour(*ui.theme, term), *cell_, term), colour, share, fixed(part.value, 4));
+            column.bar(term_formula(term_colour(*ui.theme, term), *cell_, term), colour, share, compact(part.value, 4));
         } else {
             ui.spans(column.left(), column.y(), term_formula(ui.theme->muted, *cell_, term));
             ui.text(column.left() + ui.px(78), column.y(), "dropped", ui.theme->muted);
             const float width =
-                ui.text(column.right(), column.y(), fixed(part.value, 4), ui.theme->muted, Face::mono, Align::right);
+                ui.text(column.right(), column.y(), compact(part.value, 4), ui.theme->muted, Face::mono, Align::right);
             ui.fill({column.right() - width, column.y(), column.right(), column.y() + ui.px(1)}, ui.theme->muted);
         }
         column.skip(27);
@@ -172,10 +173,10 @@ void Microscope::draw_terms(Scene& scene, SideColumn& column) {
 
 void Microscope::draw_steps(Scene& scene, SideColumn& column) const {
     const CellExplanation<float>& cell = *cell_;
-    column.row("sum", fixed(cell.sum, 4));
+    column.row("sum", compact(cell.sum, 4));
     column.row("\u00f7 \u221a(" + std::to_string(cell.terms) + " \u00b7 " +
                    std::to_string(scene.session.config().attention_head_size) + ")",
-               fixed(cell.score, 4));
+               compact(cell.score, 4));
     if (!cell.visible) {
         column.sentence(hidden_pair_sentence(cell));
         return;
@@ -184,9 +185,9 @@ void Microscope::draw_steps(Scene& scene, SideColumn& column) const {
         column.sentence("This model mixes the scores of all heads before the softmax, and the probabilities after it.");
         return;
     }
-    column.row("\u2212 row maximum " + fixed(cell.row_maximum, 4), fixed(cell.shifted, 4));
-    column.row("exp", fixed(cell.exponential, 4));
-    column.row("\u00f7 row sum " + fixed(cell.denominator, 4), fixed(cell.probability, 4), true);
+    column.row("\u2212 row maximum " + compact(cell.row_maximum, 4), compact(cell.shifted, 4));
+    column.row("exp", compact(cell.exponential, 4));
+    column.row("\u00f7 row sum " + compact(cell.denominator, 4), compact(cell.probability, 4), true);
 }
 
 void Microscope::draw_row(Scene& scene, SideColumn& column) const {
@@ -225,10 +226,10 @@ struct Factors {
 };
 constexpr Factors kFactors[] = {{"q", "k", ""}, {"q", "k", "r"}, {"k", "q", "r"}};
 
-/// Four decimals, fewer where the whole part needs the space: at most nine characters.
+/// Four decimals, fewer where the whole part needs the space, or a power of ten: at most nine characters.
 std::string narrow(float value) {
     const double size = std::abs(static_cast<double>(value));
-    return fixed(static_cast<double>(value), size < 100 ? 4 : size < 1000 ? 3 : size < 10000 ? 2 : 0);
+    return compact(static_cast<double>(value), size < 100 ? 4 : size < 1000 ? 3 : size < 10000 ? 2 : 0);
 }
 
 }  // namespace
@@ -281,8 +282,8 @@ void Microscope::draw_chart(Scene& scene, SideColumn& column, int term) const {
         ui.fill({std::floor(slot.x0), top, std::floor(slot.x1) - gap, std::max(bottom, top + ui.px(1))}, colour);
         if (under)
             ui.text(chart.x1, chart.y1 + ui.px(12),
-                    "channel " + std::to_string(c) + "   " + fixed(part.left[c], 4) + " \u00b7 " +
-                        fixed(part.right[c], 4) + " = " + fixed(part.products[c], 4),
+                    "channel " + std::to_string(c) + "   " + compact(part.left[c], 4) + " \u00b7 " +
+                        compact(part.right[c], 4) + " = " + compact(part.products[c], 4),
                     ui.theme->muted, Face::mono_small, Align::right);
     }
     column.skip(84);
@@ -405,11 +406,11 @@ void draw_score_formula(const Scene& scene, const Rect& bar, const CellExplanati
         const float from = ui.spans_width(line);
         line.push_back({products[term][0], colour, Face::formula});
         line.push_back({products[term][1], colour, Face::mono_tiny, 5});
-        line.push_back({" " + fixed(term_of(cell, term).value, 2), colour, Face::formula});
+        line.push_back({" " + compact(term_of(cell, term).value, 2), colour, Face::formula});
         if (!kept) struck.emplace_back(from, ui.spans_width(line));
     }
     const auto under_root = std::to_string(cell.terms * scene.session.config().attention_head_size);
-    line.push_back(plain(" ) / \u221a" + under_root + " = " + fixed(cell.score, 3)));
+    line.push_back(plain(" ) / \u221a" + under_root + " = " + compact(cell.score, 3)));
     for (const auto& [from, to] : struck)
         ui.fill({x + from, bar.middle_y(), x + to, bar.middle_y() + ui.px(1)}, theme.muted);
     const float end = x + ui.spans(x, bar.middle_y(), line);
@@ -419,13 +420,39 @@ void draw_score_formula(const Scene& scene, const Rect& bar, const CellExplanati
                   end);
 }
 
+namespace {
+
+/// A sentence that matters more than what may stand in its way: up to three lines, whole under the pointer.
+void draw_warning(const Ui& ui, const Rect& area, const std::string& sentence) {
+    const float pitch = ui.px(14);
+    std::vector<std::string> lines = ui.wrapped(sentence, area.width(), Face::label);
+    const bool whole = lines.size() <= 3;
+    if (!whole) {
+        lines.resize(3);
+        lines.back() = ui.cut(lines.back() + " \u2026\u2026", area.width(), Face::label);
+    }
+    float wide = 0;
+    for (const std::string& line : lines) wide = std::max(wide, ui.text_width(line, Face::label));
+    const float left = area.x1 - wide;
+    ui.fill({left - ui.px(12), area.y0 + ui.px(1), area.x1, area.y1}, ui.theme->background);
+    float y = area.middle_y() - pitch * static_cast<float>(lines.size() - 1) / 2;
+    for (const std::string& line : lines) {
+        ui.text(left, y, line, ui.theme->fault, Face::label);
+        y += pitch;
+    }
+    if (!whole && ui.touch("warning", {left, area.y0, area.x1, area.y1}).hovered)
+        draw_tooltip(ui, {{{sentence, ui.theme->text}}});
+}
+
+}  // namespace
+
 void draw_bar_note(const Scene& scene, const Rect& bar, const std::string& sentence, float left_end) {
     const Ui& ui = scene.ui;
-    const bool fault = scene.answer && !scene.answer->warnings.empty();
-    const std::string& text = fault ? scene.answer->warnings.front() : sentence;
-    const ImU32 colour = fault ? ui.theme->fault : ui.theme->muted;
     const float right = bar.x1 - ui.px(16), area = right - left_end - ui.px(24);
-    if (area > ui.px(120)) ui.text_within(right, bar.middle_y(), area, text, colour, Face::mono_small, Align::right);
+    if (!scene.warning.empty())
+        return draw_warning(ui, {right - std::max(area, ui.px(200)), bar.y0, right, bar.y1}, scene.warning);
+    if (area > ui.px(120))
+        ui.text_within(right, bar.middle_y(), area, sentence, ui.theme->muted, Face::mono_small, Align::right);
 }
 
 }  // namespace locus

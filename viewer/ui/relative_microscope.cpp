@@ -60,20 +60,21 @@ void draw_named_terms(const Ui& ui, SideColumn& column, const RelativeCellExplan
         }
         const std::string label = std::string(terms[n].letter) + " " + terms[n].product;
         column.bar({{label, mouse.hovered ? ui.theme->text : colour, Face::mono_small}},
-                   faded(colour, value < 0 ? 0.45f : 1.0f), std::abs(value) / largest, fixed(value, 4));
+                   faded(colour, value < 0 ? 0.45f : 1.0f), std::abs(value) / largest, compact(value, 4));
         column.skip(23);
     }
 }
 
 void draw_score_steps(SideColumn& column, const RelativeCellExplanation<float>& cell, const std::string& why) {
     const SoftmaxSteps<float>& steps = cell.softmax;
-    const auto number = [](float value) { return fixed(static_cast<double>(value), 4); };
+    const auto number = [](float value) { return compact(static_cast<double>(value), 4); };
     // The code puts 0 in place of the position term of a hidden pair; the bars above show what it would be.
     column.row(steps.visible ? "sum" : "sum, the position term 0", number(cell.sum));
     column.row("\u00f7 \u221a" + std::to_string(cell.ac.products.size()), number(cell.score), true);
     if (steps.sees_nothing) {
         column.row("probability", number(steps.probability), true);
-        column.sentence("This query sees no key at all; the code then weighs all keys alike.");
+        column.sentence(steps.probability == 0 ? "This query sees no key at all; in this dialect all its weights are 0."
+                                               : "This query sees no key at all; the code then weighs all keys alike.");
         return;
     }
     if (!steps.visible) {
@@ -101,7 +102,7 @@ void draw_channel_table(const Ui& ui, SideColumn& column, const Rect& area, cons
     column.skip(32);
     const NamedTerm& named = terms[shown];
     const ImU32 colour = named_term_colour(*ui.theme, scheme, shown);
-    column.heading({{named.product, colour, Face::title}}, fixed(static_cast<double>(named.term->value), 4));
+    column.heading({{named.product, colour, Face::title}}, compact(static_cast<double>(named.term->value), 4));
     if (!named.term->active) {
         column.sentence("R has no row for this distance, so the term is 0.");
         return;
@@ -137,7 +138,7 @@ void draw_channel_table(const Ui& ui, SideColumn& column, const Rect& area, cons
         if (std::isfinite(share))
             ui.fill({table.x0, y - pitch / 2, table.x0 + share * table.width(), y + pitch / 2 - ui.px(1)},
                     faded(colour, term.products[c] < 0 ? 0.08f : 0.2f));
-        const auto three = [](float value) { return fixed(static_cast<double>(value), 3); };
+        const auto three = [](float value) { return compact(static_cast<double>(value), 3, 1); };
         ui.text(column.left() + number * 0.75f, y, std::to_string(channel), ui.theme->muted, Face::mono_tiny,
                 Align::right);
         cells(y, {three(term.left[c]), three(term.right[c]), three(term.products[c]), three(term.running[c])},

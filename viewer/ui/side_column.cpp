@@ -84,8 +84,8 @@ void draw_product_chart(const Ui& ui, SideColumn& column, const char* id, const 
                 : product >= 0 ? chart.colour
                                : ui.theme->muted);
         if (under)
-            hint = std::to_string(c) + ":  " + fixed(chart.left[c], 3) + " \u00b7 " + fixed(chart.right[c], 3) + " = " +
-                   fixed(product, 3) + ", \u03a3 " + fixed(chart.running[c], 3);
+            hint = std::to_string(c) + ":  " + compact(chart.left[c], 3) + " \u00b7 " + compact(chart.right[c], 3) +
+                   " = " + compact(product, 3) + ", \u03a3 " + compact(chart.running[c], 3);
     }
     ui.text_within(area.x1, area.y1 + ui.px(12), column.width(), hint, ui.theme->muted, Face::mono_small, Align::right);
     column.skip(76);

@@ -99,8 +99,9 @@ void AttentionPage::refresh(Scene& scene) {
     glow(scene, values);
     for (std::size_t n = 0; n < values.size(); ++n) {
         if (!present_[n]) continue;
+        const ValueRange range = n == 4 ? probability_range(values[n]) : ValueRange{};
         heatmaps_[n].show(version, std::move(values[n]), visible, n == 4 ? MapKind::sequential : MapKind::diverging,
-                          n == 4 ? std::optional(ValueRange{0, 1}) : std::nullopt);
+                          n == 4 ? std::optional(range) : std::nullopt);
     }
 }
 
@@ -112,7 +113,7 @@ void AttentionPage::show_strips(const Answer& answer, const PictureVersion& vers
         if (!present_[n] || selection.empty()) continue;
         totals_[n] = total_of(values[n], answer.visible, selection);
         const MapKind map = n == 4 ? MapKind::sequential : MapKind::diverging;
-        const ValueRange range = n == 4 ? ValueRange{0, 1} : symmetric_range(values[n], answer.visible);
+        const ValueRange range = n == 4 ? probability_range(values[n]) : symmetric_range(values[n], answer.visible);
         const auto show = [&](Heatmap& strip, const std::vector<SelectionTotal>& totals, bool below) {
             strip.show(version, repeated(totals, below), seen(totals, below), map, range);
         };
@@ -253,7 +254,7 @@ std::vector<NamedMatrix> AttentionPage::numbers(const Scene& scene) {
         matrix.visible = answer.visible;
         if (n == 4) {
             matrix.map = MapKind::sequential;
-            matrix.range = ValueRange{0, 1};
+            matrix.range = probability_range(stage->as<float>().matrix(head));
         }
         matrices.push_back(std::move(matrix));
     }

@@ -59,6 +59,11 @@ public:
     void draw_formula(Scene& scene, const Rect& bar) override;
     bool press(Scene& scene, const KeyPress& press) override;
     std::vector<NamedMatrix> numbers(const Scene& scene) override;
+    std::string shown_by(const std::string& region) const override {
+        return region == "shares"                          ? "--set attention.picture=heads"
+               : region == "strength" || region == "share" ? "--set attention.picture=head"
+                                                           : "";
+    }
     const Trace* layer_trace(const Scene& scene) const override {
         return scene.answer ? &scene.answer->trace : nullptr;
     }

@@ -196,10 +196,12 @@ void AttentionPage::describe(const Scene& scene, Cell cell, std::size_t n) const
     const Cell place = transposed_if(cell, scene.state.attention.transposed);
     const auto token = [&](Index t) { return scene.answer->labels[static_cast<std::size_t>(t)]; };
     const std::string value =
-        heatmap.hidden(place.i, place.j) ? "hidden by the mask" : fixed(heatmap.values()(place.i, place.j), 4);
+        heatmap.hidden(place.i, place.j) ? "hidden by the mask" : compact(heatmap.values()(place.i, place.j), 4);
     const bool dropped = n < 3 && !is_kept(kept_terms(scene), n);
     draw_tooltip(ui,
-                 {{{token(cell.i), theme.text}, {" looks at ", theme.muted}, {token(cell.j), theme.text}},
+                 {{{token(cell.i), theme.text},
+                   {heatmap.hidden(place.i, place.j) ? " does not see " : " looks at ", theme.muted},
+                   {token(cell.j), theme.text}},
                   {{"i " + std::to_string(cell.i) + "  j " + std::to_string(cell.j) + "  " + direction(cell.i - cell.j),
                     theme.muted, Face::mono_small}},
                   {{std::string(kAttentionPanels[n].title) + (dropped ? ", dropped  " : "  "), theme.muted},
@@ -367,8 +369,8 @@ void AttentionPage::draw_strip(Scene& scene, const Rect& strip, const Heatmap& h
                        {keys ? " seen from " + counted(chosen.size(), "query", "queries")
                              : " looking at " + counted(chosen.size(), "key", "keys"),
                         ui.theme->muted}},
-                      {{"sum  ", ui.theme->muted}, {fixed(total.sum, 4), ui.theme->text, Face::mono}},
-                      {{"mean  ", ui.theme->muted}, {fixed(total.mean(), 4), ui.theme->text, Face::mono}}});
+                      {{"sum  ", ui.theme->muted}, {compact(total.sum, 4), ui.theme->text, Face::mono}},
+                      {{"mean  ", ui.theme->muted}, {compact(total.mean(), 4), ui.theme->text, Face::mono}}});
 }
 
 void AttentionPage::draw_selection_card(Scene& scene, SideColumn& column) {
@@ -391,7 +393,7 @@ void AttentionPage::draw_selection_card(Scene& scene, SideColumn& column) {
     ui.text_within(column.right(), column.y(), half, "keys " + named(selection.cols, "all"), ui.theme->muted,
                    Face::label, Align::right);
     column.skip(24);
-    const auto written = [&](std::size_t n) { return totals_[n].pairs > 0 ? fixed(totals_[n].mean(), 4) : "none"; };
+    const auto written = [&](std::size_t n) { return totals_[n].pairs > 0 ? compact(totals_[n].mean(), 4) : "none"; };
     for (std::size_t n = 0; n < 3; ++n) {
         if (!present_[n]) continue;
         const bool kept = is_kept(kept_terms(scene), n);

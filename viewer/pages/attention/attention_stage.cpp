@@ -111,9 +111,10 @@ void AttentionPage::refresh_stage(const Scene& scene, const Stage& stage) {
     const bool pairs = matrices_.rows == answer.length() && sheet.cols() == answer.length() &&
                        counts_tokens(matrices_.row_axis) && counts_tokens(matrices_.col_axis);
     const bool probability = is_probability(stage.name);
+    const ValueRange range = probability ? probability_range(sheet) : ValueRange{};
     stage_.show({++revision_, head, scene.state.theme}, std::move(sheet), pairs ? answer.visible : Mask(),
                 probability ? MapKind::sequential : MapKind::diverging,
-                probability ? std::optional(ValueRange{0, 1}) : std::nullopt);
+                probability ? std::optional(range) : std::nullopt);
 }
 
 void AttentionPage::draw_stage_matrix(Scene& scene, const Rect& area) {

@@ -163,7 +163,7 @@ void DecoderPage::draw_pass(Scene& scene, const Rect& cells, int pass, bool labe
              {{"i " + std::to_string(cell->i) + "  j " + std::to_string(cell->j) + "  " + direction(cell->i - cell->j),
                ui.theme->muted, Face::mono_small}},
              {{state.decoder_head < 0 ? "mean of heads  " : "probability  ", ui.theme->muted},
-              {fixed(heatmap.values()(cell->i, cell->j), 4), ui.theme->text, Face::mono}}});
+              {compact(heatmap.values()(cell->i, cell->j), 4), ui.theme->text, Face::mono}}});
 }
 
 void DecoderPage::draw_moves(Scene& scene, const Rect& area, const Rect& rows) const {

@@ -5,6 +5,7 @@
 
 #include "viewer/pages/decoder/decoder.h"
 #include "viewer/plots/cell_text.h"
+#include "viewer/plots/chances.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/ui/microscope.h"
 #include "viewer/ui/side_column.h"
@@ -133,6 +134,11 @@ void DecoderPage::draw_words(const Scene& scene, SideColumn& column, const MaskW
     const auto list = [&](const char* caption, const std::vector<Word>& words, ImU32 colour) {
         if (words.empty()) return;
         scene.ui.text(column.left(), column.y(), caption, theme.muted, Face::label);
+        if (std::isnan(words.front().probability)) {
+            column.skip(19);
+            column.sentence(kNoRank);
+            return;
+        }
         if (ten)
             scene.ui.text(column.right(), column.y(), "logit   probability", theme.muted, Face::label, Align::right);
         column.skip(19);
@@ -167,7 +173,8 @@ void DecoderPage::draw_words(const Scene& scene, SideColumn& column, const MaskW
 }
 
 void DecoderPage::draw_formula(Scene& scene, const Rect& bar) {
-    if (!scene.answer || !scene.answer->decoder.unavailable.empty()) return;
+    if (!scene.answer) return;
+    if (!scene.answer->decoder.unavailable.empty()) return draw_bar_note(scene, bar, "", bar.x0);
     const Ui& ui = scene.ui;
     const Theme& theme = *ui.theme;
     State& state = scene.state;
@@ -176,18 +183,20 @@ void DecoderPage::draw_formula(Scene& scene, const Rect& bar) {
     const std::string last = std::to_string(scene.session.config().num_hidden_layers - 1);
     const std::string factor = state.strength == 1 ? "" : fixed(state.strength, 2) + "\u00b7";
     const float x = bar.x0 + ui.px(16);
-    ui.spans(x, bar.middle_y(),
-             {part("q", theme.c2p), low("0", theme.c2p), part(" = ", theme.text), part("H", theme.c2c),
-              part(" + " + factor, theme.text), part("I", theme.c2p), part(",  ", theme.text), part("q", theme.c2p),
-              low("t+1", theme.c2p), part(" = layer", theme.text), low(last, theme.text), part("(Q = ", theme.text),
-              part("q", theme.c2p), low("t", theme.c2p), part(", K = V = ", theme.text), part("H", theme.c2c),
-              part(")", theme.text)});
+    const float end =
+        x + ui.spans(x, bar.middle_y(),
+                     {part("q", theme.c2p), low("0", theme.c2p), part(" = ", theme.text), part("H", theme.c2c),
+                      part(" + " + factor, theme.text), part("I", theme.c2p), part(",  ", theme.text),
+                      part("q", theme.c2p), low("t+1", theme.c2p), part(" = layer", theme.text), low(last, theme.text),
+                      part("(Q = ", theme.text), part("q", theme.c2p), low("t", theme.c2p),
+                      part(", K = V = ", theme.text), part("H", theme.c2c), part(")", theme.text)});
     const float right = bar.x1 - ui.px(16);
     ui.text(right, bar.middle_y(), fixed(state.strength, 2), theme.text, Face::mono, Align::right);
     const float slider = right - ui.px(46) - ui.px(140);
     ui.slider("strength", slider, bar.middle_y(), ui.px(140), state.strength, 0, 1, 0.01);
     const float label = slider - ui.px(10);
-    ui.text(label, bar.middle_y(), "strength of I", theme.muted, Face::mono_small, Align::right);
+    const float words = ui.text(label, bar.middle_y(), "strength of I", theme.muted, Face::mono_small, Align::right);
+    if (!scene.warning.empty()) draw_bar_note(scene, {bar.x0, bar.y0, label - words, bar.y1}, "", end);
 }
 
 // One cell of a pass of the decoder: its three terms, down to the products of two vectors, and the softmax.
@@ -261,7 +270,7 @@ void DecoderPage::draw_cell(Scene& scene, SideColumn& column) {
     State& state = scene.state;
     const CellExplanation<float>& cell = explain(scene);
     const auto word = [&](Index t) { return scene.answer->labels[static_cast<std::size_t>(t)]; };
-    column.heading("Why is this cell " + fixed(cell.probability, 3) + "?",
+    column.heading("Why is this cell " + compact(cell.probability, 3) + "?",
                    "pass " + std::to_string(pass_of(state) + 1) + ", head " + std::to_string(head_that_looks(scene)));
     const float half = column.width() * 0.32f;
     float x = column.left();
@@ -290,7 +299,7 @@ void DecoderPage::draw_heads(Scene& scene, SideColumn& column) const {
         const Touch mouse = ui.touch(("of head " + std::to_string(h)).c_str(), box);
         if (mouse.clicked) state.decoder_head = h;
         if (mouse.hovered) ui.fill(box, ui.theme->chip, 4);
-        ui.text(box.middle_x(), column.y(), fixed(probs.matrix(h)(at.i, at.j), 3),
+        ui.text(box.middle_x(), column.y(), compact(probs.matrix(h)(at.i, at.j), 3, 0),
                 h == shown ? ui.theme->text : ui.theme->muted, h == shown ? Face::mono_strong : Face::mono_small,
                 Align::centre);
         x += width;
@@ -316,21 +325,21 @@ void DecoderPage::draw_cell_steps(Scene& scene, SideColumn& column) {
         if (!part.active) continue;
         column.bar(term_formula(term_colour(*ui.theme, term), cell_, term),
                    faded(term_colour(*ui.theme, term), part.value < 0 ? 0.45f : 1.0f),
-                   std::abs(static_cast<double>(part.value)) / largest, fixed(part.value, 4));
+                   std::abs(static_cast<double>(part.value)) / largest, compact(part.value, 4));
         column.skip(25);
     }
     ui.note("microscope/score", static_cast<double>(cell_.score));
     ui.note("microscope/probability", static_cast<double>(cell_.probability));
-    column.row("sum", fixed(cell_.sum, 4));
+    column.row("sum", compact(cell_.sum, 4));
     column.row("\u00f7 \u221a(" + std::to_string(cell_.terms) + " \u00b7 " +
                    std::to_string(scene.session.config().attention_head_size) + ")",
-               fixed(cell_.score, 4));
+               compact(cell_.score, 4));
     if (!cell_.visible) {
         column.sentence(hidden_pair_sentence(cell_));
     } else {
-        column.row("\u2212 row maximum " + fixed(cell_.row_maximum, 4), fixed(cell_.shifted, 4));
-        column.row("exp", fixed(cell_.exponential, 4));
-        column.row("\u00f7 row sum " + fixed(cell_.denominator, 4), fixed(cell_.probability, 4), true);
+        column.row("\u2212 row maximum " + compact(cell_.row_maximum, 4), compact(cell_.shifted, 4));
+        column.row("exp", compact(cell_.exponential, 4));
+        column.row("\u00f7 row sum " + compact(cell_.denominator, 4), compact(cell_.probability, 4), true);
     }
     const TermExplanation<float>& part = term_of(cell_, strongest);
     column.skip(6);

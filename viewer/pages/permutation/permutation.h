@@ -31,7 +31,7 @@ public:
     char key() const override { return '6'; }
     bool shows_tokens() const override { return false; }
     bool needs_answer() const override { return false; }
-    bool has_dialects() const override { return false; }
+    std::vector<std::string> warnings(const Answer*) const override { return answer().warnings; }
     void update(const State& state) override;
     std::string error() override;
     Fault fault() const override { return source_.error().empty() ? Fault::unsupported : source_.fault(); }

@@ -208,7 +208,7 @@ void PermutationPage::draw_mask(Scene& scene, const Rect& cells, bool query, boo
                                              {word(state, under.j), theme.text}}};
     if (const auto weight = attention(state, query, under.i, under.j); weight && sees)
         lines.push_back(
-            {{"probability  ", theme.muted}, {fixed(static_cast<double>(*weight), 4), theme.text, Face::mono}});
+            {{"probability  ", theme.muted}, {compact(static_cast<double>(*weight), 4), theme.text, Face::mono}});
     if (!visible_of_ || visible_of_->hides_more().empty())
         lines.push_back({{sees_in_words(cards(state), under.i), theme.muted, Face::label}});
     lines.push_back(

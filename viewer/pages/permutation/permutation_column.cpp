@@ -80,13 +80,17 @@ void PermutationPage::draw_looks(const Scene& scene, SideColumn& column, Index c
     column.rule();
     column.heading("Where does g look?",
                    "layer " + std::to_string(state.layer) + " head " + std::to_string(state.head));
-    if (visible_.query.row(chosen).cast<int>().sum() == 0)
-        column.sentence("At no word: it sees none. The code then weighs all keys alike, hidden as they are.");
+    if (visible_.query.row(chosen).cast<int>().sum() == 0) {
+        const bool weighs = weights.empty() || weights.front().first != 0;
+        column.sentence(weighs ? "At no word: it sees none. The code then weighs all keys alike, hidden as they are."
+                               : "At no word: it sees none, and in this dialect all its weights are 0.");
+        if (!weighs) return;
+    }
     for (std::size_t n = 0; n < std::min<std::size_t>(4, weights.size()); ++n) {
         const auto [weight, j] = weights[n];
         ui.note(("permutation/weight " + std::to_string(j)).c_str(), static_cast<double>(weight));
         column.bar({{cut_token(ui, word(state, j), ui.px(74), Face::ui), ui.theme->text}}, ui.theme->c2p,
-                   static_cast<double>(weight), fixed(static_cast<double>(weight), 3));
+                   static_cast<double>(weight), compact(static_cast<double>(weight), 3));
         column.skip(23);
     }
 }
@@ -183,7 +187,7 @@ void PermutationPage::draw_cell(Scene& scene, SideColumn& column, const Rect& ar
         column.sentence(pair + ".", false);
         return draw_channel_table(ui, column, area, *cell, kXlnet, column_of(state));
     }
-    column.heading("Why is this cell " + fixed(static_cast<double>(cell->softmax.probability), 3) + "?",
+    column.heading("Why is this cell " + compact(static_cast<double>(cell->softmax.probability), 3) + "?",
                    state.stream == 0 ? "stream h" : "stream g");
     column.sentence(pair + ", " + direction(cell->distance) + ".");
     draw_named_terms(ui, column, *cell, kXlnet, column_of(state), "permutation");
@@ -231,7 +235,8 @@ void PermutationPage::update(const State& state) {
     if (!runs_model(own)) model = PermutationState{};
     const bool all = answers_.shown() && answers_.shown()->request.sentence == source_.share() &&
                      answers_.shown()->layer < 0;  // the stages of all layers are there
-    answers_.update({source_.share(), cards_in(model, *source_.shown()), own.segments, all ? 0 : own.layer});
+    answers_.update(
+        {source_.share(), cards_in(model, *source_.shown()), own.segments, all ? 0 : own.layer, state.dialect});
 }
 
 std::string PermutationPage::error() { return source_.error().empty() ? answers_.error() : source_.error(); }
@@ -297,7 +302,7 @@ void PermutationPage::refresh(Scene& scene) {
         for (Index i = 0; i < all.rows(); ++i)
             if (const Index row = answer().row_of(stream, i); row >= 0 && row < probabilities_[n].rows())
                 all.row(i) = probabilities_[n].row(row);
-        masks_[n].show(wanted, all, n == 0 ? seen.content : seen.query, MapKind::sequential, ValueRange{0, 1});
+        masks_[n].show(wanted, all, n == 0 ? seen.content : seen.query, MapKind::sequential, probability_range(all));
     }
 }
 

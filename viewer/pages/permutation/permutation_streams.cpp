@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "viewer/pages/permutation/permutation.h"
+#include "viewer/plots/chances.h"
 #include "viewer/plots/matrix_labels.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/ui/ui.h"
@@ -62,6 +63,8 @@ void PermutationPage::draw_chain(Scene& scene, const Rect& area) {
     } else if (!answer().has_head) {
         ui.paragraph(area.x0, y, area.width(), "These weights have no output layer (lm_loss), so no word can be told.",
                      ui.theme->muted);
+    } else if (!answer().chances.empty() && std::isnan(answer().chances.front().best_probability)) {
+        ui.paragraph(area.x0, y, area.width(), kNoRank, ui.theme->muted);
     } else if (!answer().chances.empty()) {
         y = draw_chances(scene, area, y, "in this order", answer().chances, ui.theme->c2p);
         // With many targets only this order fits.

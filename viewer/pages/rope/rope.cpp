@@ -13,12 +13,20 @@ namespace locus {
 namespace {
 
 constexpr double kPositionsPerSecond = 4;
+constexpr double kBoundRounding = 1e-12;
 constexpr Index kTrainedLength = 64;  // tokens of the texts that tiny-roformer was trained on
 
 double dot(const std::vector<Point>& steps) {
     double sum = 0;
     for (const Point& step : steps) sum += step.x;
     return sum;
+}
+
+double rotated_score(const RowVector<double>& q, const RowVector<double>& k, const RopeFrequencies& frequencies,
+                     RotaryLayout layout, double m, double n) {
+    const auto& [theta, factor] = frequencies;
+    return dot(product_steps(rotate_hands(hands_of(q, layout), theta, m, factor),
+                             rotate_hands(hands_of(k, layout), theta, n, factor)));
 }
 
 /// The score as a model computes it, in single precision.
@@ -38,9 +46,11 @@ RotaryLayout layout_of(const RopeState& state) {
     return state.layout == 0 ? RotaryLayout::interleaved : RotaryLayout::half_split;
 }
 
-ModelCard RopePage::card(const Scene&) {
+ModelCard RopePage::card(const Scene& scene) {
     const ModelSizes sizes = sentence().sizes();
-    return {sentence().name(), size_line(sizes.layers, sizes.heads)};
+    // As on the page Transformer-XL.
+    const bool other = scene.state.dialect != State().dialect;
+    return {sentence().name(), size_line(sizes.layers, sizes.heads) + (other ? " \u00b7 official" : "")};
 }
 
 void RopePage::fit(RopeState& state) const {
@@ -80,29 +90,33 @@ void RopePage::refresh(RopeState& state) {
     const double factor = now.frequencies.attention_factor;
     const RotaryLayout layout = layout_of(state);
     const auto m = static_cast<double>(state.m), n = static_cast<double>(state.n);
-    const auto steps_at = [&](const RowVector<double>& q, const RowVector<double>& k, RotaryLayout as, double at_m,
-                              double at_n) {
-        return product_steps(rotate_hands(hands_of(q, as), theta, at_m, factor),
-                             rotate_hands(hands_of(k, as), theta, at_n, factor));
+    const RotaryTable<float>* stored = stored_angles(state);
+    const auto rotated = [&](const std::vector<Point>& hands, double position) {
+        return stored ? rotate_hands(hands, *stored, static_cast<Index>(position))
+                      : rotate_hands(hands, theta, position, factor);
+    };
+    const auto score_at = [&](double at_m, double at_n) {
+        return rotated_score(now.q, now.k, now.frequencies, layout, at_m, at_n);
     };
     now.q_before = hands_of(now.q, layout);
     now.k_before = hands_of(now.k, layout);
-    now.q_after = rotate_hands(now.q_before, theta, m + state.shift.at, factor);
-    now.k_after = rotate_hands(now.k_before, theta, n + state.shift.at, factor);
+    now.q_after = rotated(now.q_before, m + state.shift.at);
+    now.k_after = rotated(now.k_before, n + state.shift.at);
     now.steps = product_steps(now.q_after, now.k_after);
     now.corners = head_to_tail(now.steps);
     now.score = dot(now.steps);
-    now.unshifted = dot(steps_at(now.q, now.k, layout, m, n));
+    now.unshifted = score_at(m, n);
     now.shifts = {std::max<Index>(1, static_cast<Index>(state.shift.at)), 100};
     now.difference = now.float32_difference = 0;
     for (std::size_t at = 0; at < now.shifts.size(); ++at) {
         const Index t = now.shifts[at];
         const auto by = static_cast<double>(t);
-        now.shifted[at] = dot(steps_at(now.q, now.k, layout, m + by, n + by));
-        now.difference = std::max(now.difference, std::abs(now.shifted[at] - now.unshifted));
-        const double single = float_score(now, layout, state.m + t, state.n + t);
-        now.float32_difference =
-            std::max(now.float32_difference, std::abs(single - float_score(now, layout, state.m, state.n)));
+        now.shifted[at] = score_at(m + by, n + by);
+        const double gap = std::abs(now.shifted[at] - now.unshifted);
+        const double single =
+            std::abs(float_score(now, layout, state.m + t, state.n + t) - float_score(now, layout, state.m, state.n));
+        now.difference = std::isnan(gap) ? gap : std::max(now.difference, gap);
+        now.float32_difference = std::isnan(single) ? single : std::max(now.float32_difference, single);
     }
     RowVector<double> q_ordered(now.q.size()), k_ordered(now.k.size());
     const std::vector<Index> order = half_split_order(now.q.size());
@@ -110,7 +124,7 @@ void RopePage::refresh(RopeState& state) {
         q_ordered[c] = now.q[order[static_cast<std::size_t>(c)]];
         k_ordered[c] = now.k[order[static_cast<std::size_t>(c)]];
     }
-    now.permuted = dot(steps_at(q_ordered, k_ordered, RotaryLayout::half_split, m, n));
+    now.permuted = rotated_score(q_ordered, k_ordered, now.frequencies, RotaryLayout::half_split, m, n);
     fill_curves(state);
     explain(state);
 }
@@ -125,6 +139,8 @@ void RopePage::fill_curves(const RopeState& state) {
     now.curve.assign(right.rbegin(), right.rend() - 1);
     now.curve.insert(now.curve.end(), left.begin(), left.end());
     for (double& value : now.curve) value *= factor * factor;
+    if (!std::all_of(now.curve.begin(), now.curve.end(), [](double value) { return std::isfinite(value); }))
+        now.curve.assign(now.curve.size(), std::nan(""));  // one plane that is no number makes the whole sum none
     const auto size = [](double a, double b) { return std::abs(a) < std::abs(b); };
     const auto largest = std::max_element(now.curve.begin(), now.curve.end(), size);
     now.largest = std::abs(*largest);
@@ -136,9 +152,13 @@ void RopePage::fill_curves(const RopeState& state) {
     now.first_rise = now.rises = 0;
     for (Index r = 0; r <= kReach; ++r) {
         now.bound.push_back(decay_bound(theta, static_cast<double>(r)));
-        if (r == 0 || now.bound[static_cast<std::size_t>(r)] <= now.bound[static_cast<std::size_t>(r - 1)]) continue;
+        // A rise by the rounding of a sum is none: the bound of a head of one plane is constant.
+        const double before = r == 0 ? 0 : now.bound[static_cast<std::size_t>(r - 1)];
+        if (r == 0 || now.bound[static_cast<std::size_t>(r)] <= before * (1 + kBoundRounding)) continue;
         if (++now.rises == 1) now.first_rise = r;
     }
+    const auto [lowest, highest] = std::minmax_element(now.bound.begin(), now.bound.end());
+    now.constant = *highest - *lowest <= *highest * kBoundRounding;
 }
 
 float RopePage::draw_bar(Scene& scene, const Rect& bar) {
@@ -276,7 +296,7 @@ std::vector<NamedMatrix> RopePage::numbers(const Scene& scene) {
         matrices.back().part = head;
         matrices.back().rows = matrices.back().cols = sentence().words();
         matrices.back().visible = sentence().visible();
-        if (shown == 2) matrices.back().map = MapKind::sequential, matrices.back().range = ValueRange{0, 1};
+        if (shown == 2) matrices.back().map = MapKind::sequential, matrices.back().range = head_.range();
     }
     add("bound", "the paper's bound B(r)", "rope.bound",
         Eigen::Map<const RowVector<double>>(now.bound.data(), static_cast<Index>(now.bound.size())));

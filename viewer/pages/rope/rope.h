@@ -30,6 +30,7 @@ struct RopeNumbers {
     std::vector<double> bound;                      // the paper's B(r), r = 0 ... kReach
     double largest = 0, ceiling = 0;                // largest |score| of the curve; what the bound allows there
     Index largest_at = 0, first_rise = 0, rises = 0;
+    bool constant = false;  // the bound is, up to rounding
 };
 
 class RopePage : public Page {
@@ -43,6 +44,7 @@ public:
     bool shows_tokens() const override { return false; }
     bool needs_answer() const override { return false; }
     bool has_dialects() const override { return false; }
+    std::vector<std::string> warnings(const Answer*) const override { return sentence().warnings(); }
     void update(const State& state) override { source_.update(state.choices.roformer); }
     std::string error() override { return source_.error(); }
     Fault fault() const override { return source_.fault(); }
@@ -68,13 +70,18 @@ private:
     RotaryHeadTensors<float> placed_head(const RopeState& state) const;
     /// True if the positions, angles and channels are those of the sentence, so that the cell is one of the model's.
     bool is_own_cell(const RopeState& state) const;
+    /// The angles of the checkpoint where it stores others than theta, and the cell is one of the model's; else
+    /// nullptr.
+    const RotaryTable<float>* stored_angles(const RopeState& state) const;
     /// Puts query and key back where the sentence has them, read as the model reads them.
     void choose(RopeState& state, Cell cell) const;
     Index last_position() const { return std::max<Index>(255, sentence().length() - 1); }
     void draw_middle(Scene& scene, const Rect& area);
     void draw_head(Scene& scene, const Rect& area);
+    void show_attention(const PictureVersion& version, const Matrix<float>& attention, const Mask& visible);
     void draw_head_tooltip(const Scene& scene, Cell cell) const;
     void draw_dials(Scene& scene, const Rect& area, bool query);
+    double turn_of(const RopeState& state, std::size_t plane, bool query) const;
     void draw_dial(Scene& scene, const Rect& box, std::size_t plane, bool query);
     void draw_walk(Scene& scene, const Rect& area);
     void draw_wires(Scene& scene, const Rect& area);

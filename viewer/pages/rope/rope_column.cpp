@@ -27,14 +27,20 @@ void RopePage::draw_shifts(const Scene& scene, SideColumn& column) const {
     for (std::size_t t = 0; t < numbers_.steps.size(); ++t)
         scene.ui.note(("rope/plane " + std::to_string(t)).c_str(), numbers_.steps[t].x);
     scene.ui.note("rope/score", numbers_.score);
+    if (stored_angles(state))
+        column.sentence(
+            "This checkpoint stores its own table of angles. The walk, the dials and the score above take "
+            "it; what follows, and both curves, are of \u03b8 = 10 000^(\u22122t/d).");
     column.heading("Only m \u2212 n counts", "q\u00b7k, the walk stays");
-    column.row(pair_of(state.m, state.n), fixed(numbers_.unshifted, 6));
+    column.row(pair_of(state.m, state.n), compact(numbers_.unshifted, 6, 6));
     for (std::size_t at = 0; at < numbers_.shifts.size(); ++at)
         column.row(pair_of(state.m + numbers_.shifts[at], state.n + numbers_.shifts[at]),
-                   fixed(numbers_.shifted[at], 6));
+                   compact(numbers_.shifted[at], 6, 6));
     column.row("largest difference", brief(numbers_.difference), true);
     column.row("in float32, as a model", brief(numbers_.float32_difference));
-    if (state.layout == 0)
+    if (!std::isfinite(numbers_.largest))
+        column.sentence("q or k holds what is no number, so there is no largest q\u00b7k.");
+    else if (state.layout == 0)
         column.sentence("q\u00b7k is largest at m \u2212 n = " + whole(numbers_.largest_at) + ": it looks " +
                         looks(numbers_.largest_at) + ". The bound allows " +
                         brief(numbers_.ceiling / numbers_.largest) +
@@ -43,7 +49,7 @@ void RopePage::draw_shifts(const Scene& scene, SideColumn& column) const {
         column.sentence(
             "Trained interleaved, read half-split: other channels are rotated together, so the score is wrong. "
             "Reorder the rows of W_q and W_k along the wires and q\u00b7k is " +
-            fixed(numbers_.permuted, 4) + ", as before.");
+            compact(numbers_.permuted, 4) + ", as before.");
 }
 
 void RopePage::draw_vectors(Scene& scene, SideColumn& column) {
@@ -73,17 +79,18 @@ void RopePage::draw_linear_formula(const Scene& scene, const Rect& bar) const {
     const Theme& theme = *ui.theme;
     const auto part = [](const std::string& text, ImU32 colour) { return Span{text, colour, Face::formula}; };
     const auto low = [](const std::string& text, ImU32 colour) { return Span{text, colour, Face::mono_tiny, -4}; };
-    const std::vector<Span> line = {part("w", theme.text),         low("ij", theme.text),
-                                    part(" = R", theme.text),      low("i", theme.text),
-                                    part("\u03c6(q", theme.c2c),   low("i", theme.c2c),
-                                    part(")", theme.c2c),          part(" \u00b7 R", theme.text),
-                                    low("j", theme.text),          part("\u03c6(k", theme.c2p),
-                                    low("j", theme.c2p),           part(")", theme.c2p),
-                                    part(" / \u03a3", theme.text), low("j", theme.text),
-                                    part(" \u03c6(q", theme.c2c),  low("i", theme.c2c),
-                                    part(")", theme.c2c),          part("\u00b7", theme.text),
-                                    part("\u03c6(k", theme.c2p),   low("j", theme.c2p),
-                                    part(")", theme.c2p),          part(" = " + fixed(linear_.weight, 3), theme.text)};
+    const std::vector<Span> line = {
+        part("w", theme.text),         low("ij", theme.text),
+        part(" = R", theme.text),      low("i", theme.text),
+        part("\u03c6(q", theme.c2c),   low("i", theme.c2c),
+        part(")", theme.c2c),          part(" \u00b7 R", theme.text),
+        low("j", theme.text),          part("\u03c6(k", theme.c2p),
+        low("j", theme.c2p),           part(")", theme.c2p),
+        part(" / \u03a3", theme.text), low("j", theme.text),
+        part(" \u03c6(q", theme.c2c),  low("i", theme.c2c),
+        part(")", theme.c2c),          part("\u00b7", theme.text),
+        part("\u03c6(k", theme.c2p),   low("j", theme.c2p),
+        part(")", theme.c2p),          part(" = " + compact(linear_.weight, 3), theme.text)};
     const float x = bar.x0 + ui.px(16), end = x + ui.spans(x, bar.middle_y(), line);
     draw_bar_note(scene, bar, "this head's q and k, read as linear attention", end);
 }
@@ -111,13 +118,14 @@ void RopePage::draw_formula(Scene& scene, const Rect& bar) {
                                     low("t", ui.theme->c2p),
                                     plain(" e"),
                                     {"i(m\u2212n)\u03b8", ui.theme->text, Face::mono_tiny, 5},
-                                    plain(" ) = " + fixed(numbers_.score, 3))};
+                                    plain(" ) = " + compact(numbers_.score, 3))};
     const float x = bar.x0 + ui.px(16), end = x + ui.spans(x, bar.middle_y(), line);
     std::string note = "\u03b8\u209c = " + grouped(static_cast<std::int64_t>(kRopeBases[state.base])) +
                        "^(\u22122t/d), d = " + std::to_string(numbers_.q.size());
     if (state.scaling != 0)
         note += ", " + std::string(to_string(static_cast<RopeScaling>(state.scaling))) +
                 " s = " + std::to_string(state.factor) + ", trained on 64, read to 256";
+    if (stored_angles(state)) note = "angles: the checkpoint's own table";
     draw_bar_note(scene, bar, note, end);
 }
 
@@ -166,7 +174,7 @@ void RopePage::draw_side(Scene& scene, const Rect& area) {
 
 void RopePage::draw_softmax_cell(Scene& scene, SideColumn& column) {
     RopeState& state = scene.state.rope;
-    column.heading("Why is this score " + fixed(cell_.score, 3) + "?", "m \u2212 n = " + whole(state.m - state.n));
+    column.heading("Why is this score " + compact(cell_.score, 3) + "?", "m \u2212 n = " + whole(state.m - state.n));
     draw_vectors(scene, column);
     draw_planes(scene, column);
     draw_steps(scene, column);
@@ -178,7 +186,8 @@ void RopePage::draw_planes(const Scene& scene, SideColumn& column) const {
     const Ui& ui = scene.ui;
     const RopeState& state = scene.state.rope;
     const auto distance = static_cast<double>(state.m - state.n);
-    small_row(ui, column, "plane", {"(m\u2212n)\u03b8", "product", "sum"}, ui.theme->muted);
+    const bool stored = stored_angles(state) != nullptr;
+    small_row(ui, column, "plane", {stored ? "" : "(m\u2212n)\u03b8", "product", "sum"}, ui.theme->muted);
     float slower = 0, sum = 0;
     for (std::size_t t = 0; t < cell_.planes.size(); ++t) {
         const RotatedPlane<float>& plane = cell_.planes[t];
@@ -186,14 +195,15 @@ void RopePage::draw_planes(const Scene& scene, SideColumn& column) const {
         sum = state.layout == 0 ? cell_.running[static_cast<std::size_t>(plane.b)] : sum + plane.step;
         if (t < kListed)
             small_row(ui, column, std::to_string(t),
-                      {fixed(distance * numbers_.frequencies.theta[t], 3), fixed(plane.step, 4), fixed(sum, 4)},
+                      {stored ? "" : compact(distance * numbers_.frequencies.theta[t], 3), compact(plane.step, 4),
+                       compact(sum, 4)},
                       plane_ == static_cast<int>(t) ? ui.theme->text : faded(ui.theme->text, 0.85f));
         else
             slower += plane.step;
     }
     if (cell_.planes.size() > kListed)
         small_row(ui, column, std::to_string(cell_.planes.size() - kListed) + " slower",
-                  {"", fixed(slower, 4), fixed(cell_.sum, 4)}, faded(ui.theme->text, 0.85f));
+                  {"", compact(slower, 4), compact(cell_.sum, 4)}, faded(ui.theme->text, 0.85f));
     column.skip(5);
     draw_plane(scene, column, plane_ < 0 ? 0 : std::min(static_cast<std::size_t>(plane_), cell_.planes.size() - 1));
     draw_product_chart(
@@ -204,19 +214,20 @@ void RopePage::draw_planes(const Scene& scene, SideColumn& column) const {
 void RopePage::draw_plane(const Scene& scene, SideColumn& column, std::size_t t) const {
     const Ui& ui = scene.ui;
     const RotatedPlane<float>& plane = cell_.planes[t];
-    const auto pair = [](float a, float b) { return fixed(a, 2) + ", " + fixed(b, 2); };
+    const auto pair = [](float a, float b) { return compact(a, 2, 0) + ", " + compact(b, 2, 0); };
     const auto line = [&](const std::string& name, const std::string& value, ImU32 colour) {
         ui.text(column.left(), column.y(), name, colour, Face::mono_small);
         ui.text(column.right(), column.y(), value, ui.theme->text, Face::mono_small, Align::right);
         column.skip(16);
     };
-    line("plane " + std::to_string(t) + ", \u03b8 = " + brief(numbers_.frequencies.theta[t]),
+    const bool stored = stored_angles(scene.state.rope) != nullptr;
+    line("plane " + std::to_string(t) + (stored ? "" : ", \u03b8 = " + brief(numbers_.frequencies.theta[t])),
          "channels " + std::to_string(plane.a) + ", " + std::to_string(plane.b), ui.theme->muted);
     line("q", pair(plane.q_a, plane.q_b) + " \u2192 " + pair(plane.q_a_rot, plane.q_b_rot), ui.theme->c2c);
     line("k", pair(plane.k_a, plane.k_b) + " \u2192 " + pair(plane.k_a_rot, plane.k_b_rot), ui.theme->c2p);
     line("q\u00b7k",
-         fixed(plane.product_a, 4) + (plane.product_b < 0 ? " \u2212 " : " + ") + fixed(std::abs(plane.product_b), 4) +
-             " = " + fixed(plane.step, 4),
+         compact(plane.product_a, 4) + (plane.product_b < 0 ? " \u2212 " : " + ") +
+             compact(std::abs(plane.product_b), 4) + " = " + compact(plane.step, 4),
          ui.theme->p2c);
     column.skip(8);
 }
@@ -226,8 +237,8 @@ void RopePage::draw_steps(Scene& scene, SideColumn& column) const {
     scene.ui.note("microscope/sum", static_cast<double>(cell_.sum));
     scene.ui.note("microscope/score", static_cast<double>(cell_.score));
     if (is_own_cell(state)) scene.ui.note("microscope/probability", static_cast<double>(cell_.softmax.probability));
-    column.row("sum", fixed(cell_.sum, 4));
-    column.row("\u00f7 \u221a" + std::to_string(cell_.left.size()), fixed(cell_.score, 4), true);
+    column.row("sum", compact(cell_.sum, 4));
+    column.row("\u00f7 \u221a" + std::to_string(cell_.left.size()), compact(cell_.score, 4), true);
     if (!is_own_cell(state)) {
         const bool at_tokens = state.m == state.query && state.n == state.key && state.shift.at == 0;
         column.sentence(at_tokens && state.scaling != 0
@@ -238,9 +249,9 @@ void RopePage::draw_steps(Scene& scene, SideColumn& column) const {
         column.sentence("The mask hides this pair, so its probability is exactly 0.");
     } else {
         const SoftmaxSteps<float>& steps = cell_.softmax;
-        column.row("\u2212 row maximum " + fixed(steps.row_maximum, 4), fixed(steps.shifted, 4));
-        column.row("exp", fixed(steps.exponential, 4));
-        column.row("\u00f7 row sum " + fixed(steps.denominator, 4), fixed(steps.probability, 4), true);
+        column.row("\u2212 row maximum " + compact(steps.row_maximum, 4), compact(steps.shifted, 4));
+        column.row("exp", compact(steps.exponential, 4));
+        column.row("\u00f7 row sum " + compact(steps.denominator, 4), compact(steps.probability, 4), true);
     }
     if (column.link("copy as text")) {
         ImGui::SetClipboardText(explanation(state).c_str());
@@ -251,16 +262,16 @@ void RopePage::draw_steps(Scene& scene, SideColumn& column) const {
 void RopePage::draw_linear_cell(Scene& scene, SideColumn& column) {
     const Ui& ui = scene.ui;
     ui.note("microscope/weight", static_cast<double>(linear_.weight));
-    column.heading("Why is this weight " + fixed(linear_.weight, 3) + "?", "no softmax");
+    column.heading("Why is this weight " + compact(linear_.weight, 3) + "?", "no softmax");
     column.sentence(
         "exp(q\u00b7k) is replaced by \u03c6(q)\u00b7\u03c6(k), \u03c6(x) = elu(x) + 1, so the sums over keys are made "
         "once "
         "for all queries. Only the sum above the line is rotated, so weights may be negative.");
     draw_vectors(scene, column);
     draw_linear_keys(scene, column);
-    column.row("above the line", fixed(linear_.keys[static_cast<std::size_t>(linear_.j)].numerator, 4));
-    column.row("\u00f7 sum below", fixed(linear_.denominator, 4));
-    column.row("weight", fixed(linear_.weight, 4), true);
+    column.row("above the line", compact(linear_.keys[static_cast<std::size_t>(linear_.j)].numerator, 4));
+    column.row("\u00f7 sum below", compact(linear_.denominator, 4));
+    column.row("weight", compact(linear_.weight, 4), true);
     draw_product_chart(ui, column, "linear products",
                        {doubles(linear_.left), doubles(linear_.right), doubles(linear_.products),
                         doubles(linear_.running), ui.theme->p2c});
@@ -289,8 +300,8 @@ void RopePage::draw_linear_keys(const Scene& scene, SideColumn& column) const {
     small_row(ui, column, "key", {"above", "sum", "below", "sum"}, ui.theme->muted);
     for (const std::size_t j : order)
         small_row(ui, column, sentence().words()[j],
-                  {fixed(keys[j].numerator, 2), fixed(keys[j].running_numerator, 2), fixed(keys[j].positive, 2),
-                   fixed(keys[j].running_denominator, 2)},
+                  {compact(keys[j].numerator, 2, 0), compact(keys[j].running_numerator, 2, 0),
+                   compact(keys[j].positive, 2, 0), compact(keys[j].running_denominator, 2, 0)},
                   j == chosen ? ui.theme->c2p : faded(ui.theme->text, 0.85f));
     if (keys.size() > order.size())
         small_row(ui, column, std::to_string(keys.size() - order.size()) + " others", {"", "", "", ""},

@@ -1,5 +1,6 @@
 // One dial per plane: the grey hand before the rotation, the coloured one after it; and the walk of their products.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -16,6 +17,8 @@ namespace {
 constexpr double kTurn = 2 * std::numbers::pi;
 
 double length(Point p) { return std::hypot(p.x, p.y); }
+
+bool is_finite(Point p) { return std::isfinite(p.x) && std::isfinite(p.y); }
 
 /// The direction of a hand with the root of its length: slow planes are often a hundred times shorter than fast ones.
 Point drawn(Point p) {
@@ -47,7 +50,9 @@ void RopePage::draw_dials(Scene& scene, const Rect& area, bool query) {
     const std::string position = fixed(at, at == std::floor(at) ? 0 : 1);
     const float title =
         ui.text(area.x0, area.y0 + ui.px(8),
-                (query ? "query, rotated by " : "key, rotated by ") + position + "\u00b7\u03b8", colour, Face::title);
+                (query ? "query, rotated by " : "key, rotated by ") +
+                    (stored_angles(state) ? "row " + position + " of its table" : position + "\u00b7\u03b8"),
+                colour, Face::title);
     const char* note = "grey: before \u00b7 \u03b8 below";
     if (area.width() - title > ui.text_width(note, Face::mono_small) + ui.px(8))
         ui.text(area.x1, area.y0 + ui.px(8), note, ui.theme->muted, Face::mono_small, Align::right);
@@ -63,6 +68,17 @@ void RopePage::draw_dials(Scene& scene, const Rect& area, bool query) {
     }
 }
 
+/// Radians by which a plane is rotated; of a stored angle less than a whole turn.
+double RopePage::turn_of(const RopeState& state, std::size_t plane, bool query) const {
+    const Index position = query ? state.m : state.n;
+    if (const RotaryTable<float>* stored = stored_angles(state)) {
+        const auto t = static_cast<Index>(plane);
+        const auto angle = static_cast<double>(std::atan2(stored->sin(position, t), stored->cos(position, t)));
+        return angle < 0 ? angle + kTurn : angle;
+    }
+    return (static_cast<double>(position) + state.shift.at) * numbers_.frequencies.theta[plane];
+}
+
 void RopePage::draw_dial(Scene& scene, const Rect& box, std::size_t plane, bool query) {
     const Ui& ui = scene.ui;
     RopeState& state = scene.state.rope;
@@ -74,6 +90,11 @@ void RopePage::draw_dial(Scene& scene, const Rect& box, std::size_t plane, bool 
     const ImVec2 centre{std::floor(box.middle_x()),
                         box.y0 + std::max(radius + ui.px(1), (box.height() - ui.px(16)) / 2)};
     const Rect face{centre.x - radius, centre.y - radius, centre.x + radius, centre.y + radius};
+    if (!is_finite(before[plane]) || !is_finite(after[plane])) {
+        ui.draw().circle(centre, radius, ui.theme->line, ui.px(1));
+        ui.text(centre.x, centre.y, "NaN", ui.theme->fault, Face::mono_tiny, Align::centre);
+        return;
+    }
     const std::string id = (query ? "q" : "k") + std::to_string(plane);
     const Touch mouse = ui.touch(id.c_str(), face);
     if (mouse.hovered || mouse.held) next_plane_ = static_cast<int>(plane);
@@ -84,9 +105,11 @@ void RopePage::draw_dial(Scene& scene, const Rect& box, std::size_t plane, bool 
                                      theta, position, last_position());
     }
     const bool marked = plane_ == static_cast<int>(plane);
-    const double scale = radius * 0.94 / longest(before);
+    // A stored table may lengthen the hands, each by another factor.
+    const double scale =
+        radius * 0.94 / (stored_angles(state) ? std::max(longest(before), longest(after)) : longest(before));
     const double from = std::atan2(before[plane].y, before[plane].x);
-    const double turn = (static_cast<double>(query ? state.m : state.n) + state.shift.at) * theta;
+    const double turn = turn_of(state, plane, query);
     const auto reach = static_cast<float>(length(drawn(before[plane])) * scale);
     if (turn >= kTurn)
         ui.draw().disc(centre, reach, faded(colour, 0.16f));
@@ -111,8 +134,8 @@ void RopePage::draw_dial(Scene& scene, const Rect& box, std::size_t plane, bool 
                       {{"\u03b8 = " + brief(theta) + " rad per position", ui.theme->muted, Face::mono_small}},
                       {{"rotated by ", ui.theme->muted}, {fixed(turn, 3) + " rad", ui.theme->text, Face::mono}},
                       {{"length ", ui.theme->muted},
-                       {fixed(length(before[plane]), 3), ui.theme->text, Face::mono},
-                       {", the same after", ui.theme->muted}},
+                       {compact(length(before[plane]), 3), ui.theme->text, Face::mono},
+                       {stored_angles(state) ? "" : ", the same after", ui.theme->muted}},
                       {{"drag the hand to move ", ui.theme->muted, Face::label},
                        {query ? "m" : "n", ui.theme->muted, Face::label}}});
 }
@@ -121,6 +144,12 @@ void RopePage::draw_walk(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     const Theme& theme = *ui.theme;
     const Rect plot{area.x0 + ui.px(26), area.y0, area.x1, area.y1 - ui.px(16)};
+    if (!std::all_of(numbers_.corners.begin(), numbers_.corners.end(), is_finite)) {
+        ui.outline(plot, theme.line);
+        ui.paragraph(plot.x0 + ui.px(16), plot.y0 + ui.px(14), plot.width() - ui.px(32),
+                     "There is no walk: q or k holds what is no number (NaN or infinite).", theme.fault);
+        return;
+    }
     // One unit is as long across as upwards.
     const Frame frame =
         frame_around(numbers_.corners, static_cast<double>(plot.width()) / static_cast<double>(plot.height()), 0.12);
@@ -156,7 +185,7 @@ void RopePage::draw_walk(Scene& scene, const Rect& area) {
     ui.draw().line(place({0, 0}), foot, theme.p2c, ui.px(2));
     ui.draw().disc(end, ui.px(4), theme.text);
     const float above = end.y >= foot.y ? foot.y - ui.px(11) : foot.y + ui.px(12);
-    const std::string label = "q\u00b7k " + fixed(numbers_.score, 2);
+    const std::string label = "q\u00b7k " + compact(numbers_.score, 2);
     const float half = ui.text_width(label) / 2 + ui.px(4);
     ui.text(std::clamp(foot.x, plot.x0 + half, plot.x1 - half), above, label, theme.p2c, Face::ui, Align::centre);
 }
@@ -225,7 +254,11 @@ void RopePage::draw_curves(Scene& scene, const Rect& area) {
     plot.x_name = "m \u2212 n";
     plot.decimals = 3;
     plot.zero_line = true;
-    const auto [low, high] = std::minmax_element(numbers_.curve.begin(), numbers_.curve.end());
+    // Of vectors that hold NaN the whole curve is a gap, and its axis any.
+    static constexpr std::array<double, 2> kAnyAxis = {0, 1};
+    const bool finite = std::isfinite(numbers_.largest);
+    const auto [low, high] = finite ? std::minmax_element(&numbers_.curve.front(), &numbers_.curve.back() + 1)
+                                    : std::minmax_element(&kAnyAxis.front(), &kAnyAxis.back() + 1);
     const double spare = std::max(1e-9, (*high - *low) * 0.06);
     plot.low = std::min(0.0, *low - spare);
     plot.high = std::max(0.0, *high + spare);
@@ -249,8 +282,9 @@ void RopePage::draw_curves(Scene& scene, const Rect& area) {
     if (!beyond) bound.marked_x = static_cast<double>(std::abs(distance));
     draw_line_plot(ui, "bound", {right.x0 - ui.px(6), right.y0, right.x1, right.y1}, bound);
     ui.text(right.x1, below,
-            numbers_.rises == 0 ? "it never rises here"
-                                : "not monotone: first rises at " + std::to_string(numbers_.first_rise),
+            numbers_.constant     ? "it is constant here"
+            : numbers_.rises == 0 ? "it never rises here"
+                                  : "not monotone: first rises at " + std::to_string(numbers_.first_rise),
             ui.theme->muted, Face::mono_small, Align::right);
 }
 

@@ -37,6 +37,10 @@ bool RopePage::is_own_cell(const RopeState& state) const {
            state.scaling == 0 && state.layout == 0;
 }
 
+const RotaryTable<float>* RopePage::stored_angles(const RopeState& state) const {
+    return sentence().has_own_table() && is_own_cell(state) ? &sentence().angles() : nullptr;
+}
+
 void RopePage::choose(RopeState& state, Cell cell) const {
     state.m = state.query = cell.i;
     state.n = state.key = cell.j;
@@ -97,6 +101,10 @@ void RopePage::draw_middle(Scene& scene, const Rect& area) {
         draw_head(scene, inside);
 }
 
+void RopePage::show_attention(const PictureVersion& version, const Matrix<float>& attention, const Mask& visible) {
+    head_.show(version, attention, visible, MapKind::sequential, probability_range(attention));
+}
+
 void RopePage::draw_head(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     RopeState& state = scene.state.rope;
@@ -111,7 +119,7 @@ void RopePage::draw_head(Scene& scene, const Rect& area) {
         else if (state.shown == 1)
             head_.show(version, shown.scores(layer, head), shown.visible(), MapKind::diverging);
         else
-            head_.show(version, shown.attention(layer, head), shown.visible(), MapKind::sequential, ValueRange{0, 1});
+            show_attention(version, shown.attention(layer, head), shown.visible());
         head_version_ = version;
     }
     if (labels_.serial != source_.serial()) {
@@ -138,10 +146,12 @@ void RopePage::draw_head_tooltip(const Scene& scene, Cell cell) const {
     const Theme& theme = *scene.ui.theme;
     const auto word = [&](Index token) { return sentence().words()[static_cast<std::size_t>(token)]; };
     const std::string value =
-        head_.hidden(cell.i, cell.j) ? "hidden by the mask" : fixed(head_.values()(cell.i, cell.j), 4);
+        head_.hidden(cell.i, cell.j) ? "hidden by the mask" : compact(head_.values()(cell.i, cell.j), 4);
     draw_tooltip(
         scene.ui,
-        {{{word(cell.i), theme.text}, {" looks at ", theme.muted}, {word(cell.j), theme.text}},
+        {{{word(cell.i), theme.text},
+          {head_.hidden(cell.i, cell.j) ? " does not see " : " looks at ", theme.muted},
+          {word(cell.j), theme.text}},
          {{"m " + std::to_string(cell.i) + "  n " + std::to_string(cell.j) + "  " + direction(cell.i - cell.j),
            theme.muted, Face::mono_small}},
          {{std::string(kNotes[scene.state.rope.shown]) + "  ", theme.muted}, {value, theme.text, Face::mono}}});

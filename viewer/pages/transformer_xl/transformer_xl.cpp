@@ -31,9 +31,11 @@ bool TransformerXlPage::settled(const State& state) const {
     return !source_.error().empty() || !source_.shown() || answers_.settled();
 }
 
-ModelCard TransformerXlPage::card(const Scene&) {
+ModelCard TransformerXlPage::card(const Scene& scene) {
     const ModelSizes sizes = sentence().sizes();
-    return {sentence().name(), size_line(sizes.layers, sizes.heads)};
+    // The other pages' dialect stays as it was chosen; where it is not the usual one, it might be thought to hold here.
+    const bool other = scene.state.dialect != State().dialect;
+    return {sentence().name(), size_line(sizes.layers, sizes.heads) + (other ? " \u00b7 reference" : "")};
 }
 
 const std::string& TransformerXlPage::word(Index on_tape) const {

@@ -23,6 +23,7 @@ public:
     bool shows_tokens() const override { return false; }
     bool needs_answer() const override { return false; }
     bool has_dialects() const override { return false; }
+    std::vector<std::string> warnings(const Answer*) const override { return answer().warnings; }
     void update(const State& state) override;
     std::string error() override;
     Fault fault() const override { return source_.error().empty() ? Fault::unsupported : source_.fault(); }
@@ -72,6 +73,7 @@ private:
     void draw_reach(Scene& scene, const Rect& area);
     void draw_next_word(Scene& scene, SideColumn& column);
     void draw_cell(Scene& scene, SideColumn& column, const Rect& area);
+    void draw_row_of_r(SideColumn& column, const RelativeCellExplanation<float>& cell) const;
     double last_frame() const { return static_cast<double>(animation_.size()) - 1; }
 
     FamilySession<MemoryText> source_{Window::wake};

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "viewer/pages/transformer_xl/transformer_xl.h"
+#include "viewer/plots/chances.h"
 #include "viewer/plots/matrix_labels.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/ui/microscope.h"
@@ -70,6 +71,7 @@ void TransformerXlPage::draw_next_word(Scene& scene, SideColumn& column) {
         next_words_ = {answers_.serial(), query, answer().guesses(query, 3, true), answer().guesses(query, 3, false)};
     const auto list = [&](const std::string& title, const std::vector<WordGuess>& guesses, ImU32 colour) {
         column.row(title, "");
+        if (!guesses.empty() && std::isnan(guesses.front().probability)) return column.sentence(kNoRank);
         for (const WordGuess& guess : guesses) {
             const ImU32 ink = guess.word == next ? ui.theme->text : ui.theme->muted;
             column.bar({{ui.cut(guess.word, ui.px(74)), ink}}, colour, guess.probability, fixed(guess.probability, 3));
@@ -87,6 +89,25 @@ void TransformerXlPage::draw_next_word(Scene& scene, SideColumn& column) {
         if (memory > 0) column.row("without memory", fixed(answer().loss_without, 3));
     }
     column.rule();
+}
+
+void TransformerXlPage::draw_row_of_r(SideColumn& column, const RelativeCellExplanation<float>& cell) const {
+    column.heading("Which row of R?", "M + i \u2212 j");
+    column.row(std::to_string(answer().memory) + " + " + std::to_string(cell.i) + " \u2212 " + std::to_string(cell.j) +
+                   " = distance",
+               whole(cell.distance));
+    if (cell.row < 0) {
+        column.sentence("R has no row for a negative distance: the keys to the right are hidden anyway.");
+    } else {
+        const ShiftSource from = shift_source(answer().length, answer().keys(), cell.i, cell.j);
+        column.row(std::to_string(answer().keys() - 1) + " \u2212 " + std::to_string(cell.distance) + " = row",
+                   std::to_string(cell.row));
+        if (const Index clamp = sentence().model().config().clamp_len; clamp > 0)
+            column.row("made for the distance",
+                       std::to_string(std::min(cell.distance, clamp)) + (cell.distance > clamp ? ", clamp_len" : ""));
+        column.row("before the shift at", "(" + std::to_string(from.row) + ", " + std::to_string(from.column) + ")");
+        column.row("numbers before it in memory", grouped(from.place));
+    }
 }
 
 void TransformerXlPage::draw_cell(Scene& scene, SideColumn& column, const Rect& area) {
@@ -114,31 +135,18 @@ void TransformerXlPage::draw_cell(Scene& scene, SideColumn& column, const Rect& 
         return;
     }
     column.heading(brief_one ? "Why look at \u201c" + cut_token(ui, names.key, ui.px(110), Face::title) + "\u201d?"
-                             : "Why is this cell " + fixed(static_cast<double>(cell->softmax.probability), 3) + "?",
+                             : "Why is this cell " + compact(static_cast<double>(cell->softmax.probability), 3) + "?",
                    state.locked ? "locked" : "");
     column.sentence(pair + ", " + direction(cell->distance) + (cell->j < answer().memory ? ", in the memory." : "."));
     draw_named_terms(ui, column, *cell, kTransformerXl, choice, "memory");
     if (brief_one) {
         column.row("\u00f7 \u221a" + std::to_string(sentence().sizes().head_width),
-                   fixed(static_cast<double>(cell->score), 4));
-        column.row("probability", fixed(static_cast<double>(cell->softmax.probability), 4), true);
+                   compact(static_cast<double>(cell->score), 4));
+        column.row("probability", compact(static_cast<double>(cell->softmax.probability), 4), true);
     } else {
         draw_score_steps(column, *cell, names.hidden);
         column.rule();
-        column.heading("Which row of R?", "M + i \u2212 j");
-        column.row(std::to_string(answer().memory) + " + " + std::to_string(cell->i) + " \u2212 " +
-                       std::to_string(cell->j) + " = distance",
-                   whole(cell->distance));
-        if (cell->row < 0) {
-            column.sentence("R has no row for a negative distance: the keys to the right are hidden anyway.");
-        } else {
-            const ShiftSource from = shift_source(answer().length, answer().keys(), cell->i, cell->j);
-            column.row(std::to_string(answer().keys() - 1) + " \u2212 " + std::to_string(cell->distance) + " = row",
-                       std::to_string(cell->row));
-            column.row("before the shift at",
-                       "(" + std::to_string(from.row) + ", " + std::to_string(from.column) + ")");
-            column.row("numbers before it in memory", grouped(from.place));
-        }
+        draw_row_of_r(column, *cell);
         column.rule();
         column.sentence(
             "a + c and b + d are added up as (q+u)\u00b7k and (q+v)\u00b7r; the last digits of the score "
@@ -155,23 +163,28 @@ void TransformerXlPage::draw_formula(Scene& scene, const Rect& bar) {
     const MemoryState& state = scene.state.memory;
     const auto plain = [&](const std::string& text) { return Span{text, ui.theme->text, Face::formula}; };
     const RelativeCellExplanation<float>* cell = explain(state);
+    const Index clamp = sentence().model().config().clamp_len;
     std::vector<Span> line = {plain("hidden from the query")};
     if (cell && cell->softmax.visible) {
         const std::string place = std::to_string(cell->i) + "," + std::to_string(cell->j);
         line = {plain("A"), {place, ui.theme->text, Face::mono_tiny, -4}, plain(" = ( ")};
         const std::vector<NamedTerm> terms = named_terms(*cell, kTransformerXl);
+        const Index distance = clamp > 0 ? std::min(cell->distance, clamp) : cell->distance;
         for (std::size_t n = 0; n < 4; ++n) {
             const ImU32 colour = named_term_colour(*ui.theme, kTransformerXl, n);
             if (n > 0) line.push_back(plain(" + "));
             line.push_back({terms[n].product, colour, Face::formula});
-            if (n % 2 == 1) line.push_back({std::to_string(cell->distance), colour, Face::mono_tiny, -4});
-            line.push_back({" " + fixed(static_cast<double>(terms[n].term->value), 2), colour, Face::formula});
+            if (n % 2 == 1) line.push_back({std::to_string(distance), colour, Face::mono_tiny, -4});
+            line.push_back({" " + compact(static_cast<double>(terms[n].term->value), 2), colour, Face::formula});
         }
         line.push_back(plain(" ) / \u221a" + std::to_string(sentence().sizes().head_width) + " = " +
-                             fixed(static_cast<double>(cell->score), 3)));
+                             compact(static_cast<double>(cell->score), 3)));
     }
     const float x = bar.x0 + ui.px(16), end = x + ui.spans(x, bar.middle_y(), line);
-    draw_bar_note(scene, bar, "distance = M + i \u2212 j", end);
+    draw_bar_note(scene, bar,
+                  clamp > 0 ? "distance = min(M + i \u2212 j, clamp_len = " + std::to_string(clamp) + ")"
+                            : "distance = M + i \u2212 j",
+                  end);
 }
 
 }  // namespace locus

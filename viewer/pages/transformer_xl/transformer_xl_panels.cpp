@@ -21,7 +21,9 @@ void TransformerXlPage::draw_tape(Scene& scene, const Rect& area) {
     const float edge = tape.edge(tape.longest - tape.memory), seam = tape.edge(tape.longest);
     const bool reads_on = tape.longest > 0, legible = tape.pitch() >= ui.px(9);
     ui.text(area.x0, area.y0 + ui.px(4),
-            reads_on ? "read before, only its memory is left" : "the first segment: nothing was read before",
+            reads_on                ? "read before, only its memory is left"
+            : answer().segment == 0 ? "the first segment: nothing was read before"
+                                    : "this model keeps no memory of what was read before: its mem_len is 0",
             ui.theme->muted, Face::label);
     ui.text(area.x1, area.y0 + ui.px(4), "segment that is read now", ui.theme->text, Face::title, Align::right);
 
@@ -120,7 +122,7 @@ void TransformerXlPage::show_panels(const Scene& scene) {
     const std::array<const Matrix<float>*, 6> shown = {&terms.a, &terms.b, &scores, &terms.c, &terms.d, &probabilities};
     for (std::size_t n = 0; n < shown.size(); ++n)
         panels_[n].show(*shown_, *shown[n], tensors_.mask, n == 5 ? MapKind::sequential : MapKind::diverging,
-                        n == 5 ? std::optional(ValueRange{0, 1}) : std::nullopt);
+                        n == 5 ? std::optional(probability_range(probabilities)) : std::nullopt);
 }
 
 void TransformerXlPage::draw_panel(Scene& scene, const Rect& cells, std::size_t n, bool first) {
@@ -179,11 +181,11 @@ void TransformerXlPage::describe(Scene& scene, std::size_t n, Cell under, Index 
     const Heatmap& panel = panels_[n];
     const std::string number = panel.hidden(under.i, under.j)
                                    ? "hidden by the mask"
-                                   : fixed(static_cast<double>(panel.values()(under.i, under.j)), 4);
+                                   : compact(static_cast<double>(panel.values()(under.i, under.j)), 4);
     const Index memory = panel.values().cols() - panel.values().rows(), distance = memory + under.i - under.j;
     draw_tooltip(
         ui, {{{word(answer().longest + under.i), ui.theme->text},
-              {" looks at ", ui.theme->muted},
+              {panel.hidden(under.i, under.j) ? " does not see " : " looks at ", ui.theme->muted},
               {word(std::min(on_tape, answer().longest + answer().length - 1)), ui.theme->text}},
              {{direction(distance) + (under.j < memory ? ", in the memory" : ""), ui.theme->muted, Face::mono_small}},
              {{std::string(kPanels[n].title) + "  ", ui.theme->muted}, {number, ui.theme->text, Face::mono}},
