@@ -151,6 +151,45 @@ TEST_CASE("exactness: a reference that is double throughout shows nothing, whate
         }
 }
 
+// Without a model only stages tell what follows from what.
+
+TEST_CASE("exactness: a right reference is not doubted where the model is not given", "[kit]") {
+    // Its context is made of v_rot, as its own stages show, and not of v.
+    Range range = several_range(Family::roformer, "hf_roformer_rotate_value");
+    const Trace port = port_with_all<double>(range, {{25, 0}});
+    range.model = nullptr, range.segments.clear();
+    const CaseReport report = judged_beside(range, range.sharp, port);
+    INFO(pair_text(report));
+    CHECK(report.first->name == "layer.0.context");
+    CHECK(report.all->doubt.empty());
+    REQUIRE(report.diagnosis->named);
+    CHECK(report.diagnosis->named->mistake == 25);
+}
+
+TEST_CASE("exactness: without a model the output of a convolution follows from nothing, and c2p from the index",
+          "[kit]") {
+    for (const char* name : {"hf_deberta_v2_conv", "ms_deberta_v3_emd"}) {
+        Range range = several_range(Family::deberta, name);
+        const Trace port = port_with_all<double>(range, {{4, 0}});
+        range.model = nullptr, range.segments.clear();
+        const CaseReport report = judged_beside(range, range.sharp, port);
+        INFO(pair_text(report));
+        REQUIRE(report.diagnosis->named);
+        CHECK(report.diagnosis->named->mistake == 4);
+        CHECK(report.all->repaired != Repaired::no);
+    }
+}
+
+TEST_CASE("exactness: the loss of an adaptive softmax follows from its log-probabilities, whatever these are",
+          "[kit]") {
+    const Range& range = several_range(Family::transformer_xl, "txl_word_clusters");
+    const CaseReport report = judged_beside(range, range.sharp, port_with_all<double>(range, {{113, 1}}));
+    INFO(pair_text(report));
+    REQUIRE(report.diagnosis->named);
+    CHECK(report.diagnosis->named->mistake == 113);
+    CHECK(report.all->repaired == Repaired::yes);
+}
+
 TEST_CASE("exactness: a port of RoFormer that computes its angles in double is right", "[kit]") {
     const Range& range = roformer();
     const Trace port = with_exact_angles(range);

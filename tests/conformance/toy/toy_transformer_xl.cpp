@@ -437,9 +437,12 @@ void ToyTransformerXl<Scalar>::head(const ModelInput& input, const A& x, const s
     add(segment + "lm.logits", logits);
     if (input.labels.empty()) return;
     A loss({x.extent(0), x.extent(1)});
-    for (Index n = 0; n < logits.runs(); ++n)
-        loss.values[static_cast<std::size_t>(n)] = surprise(
-            logits.run(n), logits.width(), static_cast<Index>((injected().is(52, 8) ? input.tokens : input.labels)[n]));
+    for (Index n = 0; n < logits.runs(); ++n) {
+        const auto target = static_cast<Index>((injected().is(52, 8) ? input.tokens : input.labels)[n]);
+        loss.values[static_cast<std::size_t>(n)] = config_.cutoffs.empty()
+                                                       ? surprise(logits.run(n), logits.width(), target)
+                                                       : -logits.run(n)[target];  // log-probabilities already
+    }
     if (injected().is(113, 3) && !config_.cutoffs.empty()) {  // [T,B], cluster by cluster
         A sorted = loss;
         Index next = 0;
