@@ -18,16 +18,20 @@ void check_fits(const char* function, const ConstView<Scalar>& x, const RotaryTa
                                                ", expected at most as many");
 }
 
-/// One row: kStep channels from plane to plane, `second` from the first channel of a plane to the other.  The steps are
-/// constants, so that the loop becomes vector instructions.  `up` and `down` are +1 and -1: two sums instead of a sum
-/// and a difference, because GCC 12 fuses such a pair into one rounding even under -ffp-contract=off.
+/// Rotates one row, plane by plane, by sign * angle (RoFormer, eq. 34), with a and b the two channels of a plane:
+///     y_a = x_a cos - x_b sin
+///     y_b = x_b cos + x_a sin
+/// kStep channels lie from plane to plane, `second` from the first channel of a plane to the other; with kStep a
+/// constant the loop becomes vector instructions.  Both lines are sums, with the sign in front of the sine, because
+/// GCC 12 fuses a sum and a difference of the same products into one rounding even under -ffp-contract=off.
 template <Index kStep, class Scalar>
 void rotate_row(const Scalar* __restrict x, const Scalar* __restrict sin, const Scalar* __restrict cos, Index planes,
-                Index second, Scalar up, Scalar down, Scalar* __restrict y) {
+                Index second, Scalar sign, Scalar* __restrict y) {
+    const Scalar opposite = -sign;
     for (Index t = 0; t < planes; ++t) {
-        const Scalar a = x[t * kStep], b = x[t * kStep + second];
-        y[t * kStep] = a * cos[t] + b * (down * sin[t]);
-        y[t * kStep + second] = b * cos[t] + a * (up * sin[t]);
+        const Scalar x_a = x[t * kStep], x_b = x[t * kStep + second];
+        y[t * kStep] = x_a * cos[t] + x_b * (opposite * sin[t]);
+        y[t * kStep + second] = x_b * cos[t] + x_a * (sign * sin[t]);
     }
 }
 
@@ -36,14 +40,13 @@ template <class Scalar>
 Matrix<Scalar> rotate_by_sign(const ConstView<Scalar>& x, const RotaryTable<Scalar>& table, RotaryLayout layout,
                               Scalar sign) {
     const Index planes = table.sin.cols();
-    const Scalar down = -sign;
     Matrix<Scalar> y(x.rows(), x.cols());
     for (Index m = 0; m < x.rows(); ++m) {
         const Scalar *sin = table.sin.row(m).data(), *cos = table.cos.row(m).data();
         if (layout == RotaryLayout::interleaved)
-            rotate_row<2>(x.row(m).data(), sin, cos, planes, Index(1), sign, down, y.row(m).data());
+            rotate_row<2>(x.row(m).data(), sin, cos, planes, Index(1), sign, y.row(m).data());
         else
-            rotate_row<1>(x.row(m).data(), sin, cos, planes, planes, sign, down, y.row(m).data());
+            rotate_row<1>(x.row(m).data(), sin, cos, planes, planes, sign, y.row(m).data());
     }
     y.rightCols(x.cols() - table.width()) = x.rightCols(x.cols() - table.width());
     return y;
