@@ -149,13 +149,7 @@ std::vector<Formula> deberta_formulas() {
 namespace {
 
 Tensor<double> embeddings_output(const Replay& at) {
-    const auto& weights = at.deberta();
-    Tensor<double> output =
-        shaped(at("/embeddings.word"),
-               layer_norm<double>(embedding_sum(at, weights.config().position_biased_input),
-                                  weights.norm("embeddings.LayerNorm"), weights.config().layer_norm_eps));
-    hide_tokens(at, output);  // after the norm, so that a hidden token is exactly 0
-    return output;
+    return normed_embeddings(at, embedding_sum(at, at.deberta().config().position_biased_input));
 }
 
 Tensor<double> conv_act(const Replay& at) {
@@ -251,6 +245,14 @@ Matrix<double> embedding_sum(const Replay& at, bool with_positions) {
     return config.embedding_size == config.hidden_size
                ? rows
                : dense<double>(rows, at.deberta().dense("embeddings.embed_proj"));
+}
+
+Tensor<double> normed_embeddings(const Replay& at, const Matrix<double>& sum) {
+    const auto& weights = at.deberta();
+    Tensor<double> output = shaped(at("/embeddings.word"), layer_norm<double>(sum, weights.norm("embeddings.LayerNorm"),
+                                                                              weights.config().layer_norm_eps));
+    hide_tokens(at, output);  // after the norm, so that a hidden token is exactly 0
+    return output;
 }
 
 void hide_tokens(const Replay& at, Tensor<double>& values) {

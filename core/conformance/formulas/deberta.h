@@ -15,6 +15,8 @@ double right_divisor(const Replay& at);
 Matrix<double> embedding_rows(const Replay& at, bool with_positions);
 /// The same, projected to the model's width; no norm yet -> [B*T,D].
 Matrix<double> embedding_sum(const Replay& at, bool with_positions);
+/// embeddings.output of such a sum: normed, then 0 in the rows of hidden tokens.
+Tensor<double> normed_embeddings(const Replay& at, const Matrix<double>& sum);
 /// Rows of hidden tokens set to 0; values [B,T,...].
 void hide_tokens(const Replay& at, Tensor<double>& values);
 

@@ -1,6 +1,9 @@
 #include "core/conformance/formulas/layers.h"
 
-#include "core/conformance/formulas/formulas.h"
+#include "core/conformance/formulas/deberta.h"
+#include "core/conformance/formulas/roformer.h"
+#include "core/conformance/formulas/transformer_xl.h"
+#include "core/products.h"
 
 namespace locus::conformance {
 
@@ -74,6 +77,13 @@ Dense<double> projection_of(const Replay& at, int part) {
     return {matrix_of(at, "layer." + number + ".rel_attn." + kNames[part]).transpose(), {}};  // stored [D,H,d]
 }
 
+Matrix<double> position_projection_of(const Replay& at) {
+    const std::string number = std::to_string(at.layer());
+    if (at.family() == Family::transformer_xl) return matrix_of(at, "layers." + number + ".dec_attn.r_net.weight");
+    if (at.family() == Family::xlnet) return matrix_of(at, "layer." + number + ".rel_attn.r").transpose();  // [D,H,d]
+    throw NotEnough{"a projection of relative sinusoids"};
+}
+
 Index heads_of(const Replay& at) {
     switch (at.family()) {
         case Family::deberta:
@@ -128,6 +138,28 @@ double norm_eps_of(const Replay& at) {
 }
 
 bool norm_first(const Replay& at) { return at.family() == Family::transformer_xl && at.transformer_xl().pre_lnorm; }
+
+Tensor<double> embeddings_with(const Replay& at, Matrix<double> change) {
+    if (at.family() == Family::roformer) return roformer_embeddings(at, roformer_embedding_sum(at) + change);
+    const auto& weights = at.deberta();
+    const DebertaConfig& config = weights.config();
+    if (config.embedding_size != config.hidden_size)
+        change = times_transposed<double>(change, weights.dense("embeddings.embed_proj").weight);
+    return normed_embeddings(at, embedding_sum(at, config.position_biased_input) + change);
+}
+
+bool has_memory(const Replay& at) { return at.family() == Family::transformer_xl || at.family() == Family::xlnet; }
+
+Tensor<double> attention_input(const Replay& at, int part) {
+    if (part == 0) return at("x_q");
+    return has_memory(at) ? memory_and_segment_of(at) : at("x");
+}
+
+Tensor<double> projection_input(const Replay& at, int part) {
+    Tensor<double> x = attention_input(at, part);
+    if (norm_first(at)) x.rows() = layer_norm<double>(x.rows(), attention_norm_of(at), norm_eps_of(at));
+    return x;
+}
 
 Tensor<double> attention_sum(const Replay& at, const Tensor<double>& residual) {
     return sum_of(shaped(residual, dense<double>(at("context").rows(), attention_dense_of(at))), residual);

@@ -25,21 +25,8 @@ Dense<double> self(const Replay& at, const char* part) {
     return weights(at).dense(prefix_of(at) + "attention.self." + part, width, width);
 }
 
-/// The type's row is added, then the norm, then (factorised) a projection.
 Tensor<double> roformer_embeddings_output(const Replay& at) {
-    const RoformerConfig& config = at.roformer();
-    const ModelInput& input = at.input();
-    Matrix<double> rows = at("/embeddings.word").rows();
-    if (config.type_vocab_size > 0) {
-        const Matrix<double> types = weights(at).matrix(kTypeTable, {config.type_vocab_size, config.embedding_size});
-        for (Index n = 0; n < rows.rows(); ++n)
-            rows.row(n) += types.row(input.token_types.empty() ? 0 : input.token_types[n]);
-    }
-    rows = layer_norm<double>(rows, weights(at).norm("embeddings.LayerNorm", config.embedding_size),
-                              config.layer_norm_eps);
-    if (config.embedding_size != config.hidden_size)
-        rows = dense<double>(rows, weights(at).dense("embeddings_project", config.hidden_size, config.embedding_size));
-    return shaped(at("/embeddings.word"), rows);
+    return roformer_embeddings(at, roformer_embedding_sum(at));
 }
 
 /// Angles of the file, where it holds them (in float), else computed.
@@ -110,6 +97,29 @@ Formula layout_formula(bool halves) {
 }
 
 }  // namespace
+
+Matrix<double> roformer_embedding_sum(const Replay& at) {
+    const RoformerConfig& config = at.roformer();
+    const ModelInput& input = at.input();
+    Matrix<double> rows = at("/embeddings.word").rows();
+    if (rows.rows() != input.batch() * input.length() || rows.cols() != config.embedding_size)
+        throw NotEnough{"embeddings.word, a row for each token"};
+    if (config.type_vocab_size > 0) {
+        const Matrix<double> types = weights(at).matrix(kTypeTable, {config.type_vocab_size, config.embedding_size});
+        for (Index n = 0; n < rows.rows(); ++n)
+            rows.row(n) += types.row(input.token_types.empty() ? 0 : input.token_types[n]);
+    }
+    return rows;
+}
+
+Tensor<double> roformer_embeddings(const Replay& at, const Matrix<double>& sum) {
+    const RoformerConfig& config = at.roformer();
+    Matrix<double> rows =
+        layer_norm<double>(sum, weights(at).norm("embeddings.LayerNorm", config.embedding_size), config.layer_norm_eps);
+    if (config.embedding_size != config.hidden_size)
+        rows = dense<double>(rows, weights(at).dense("embeddings_project", config.hidden_size, config.embedding_size));
+    return shaped(at("/embeddings.word"), rows);
+}
 
 Tensor<double> as_neighbours(const Tensor<double>& x) {
     const Index width = x.extent(x.rank() - 1), half = width / 2;

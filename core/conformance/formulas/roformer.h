@@ -9,6 +9,11 @@ inline Tensor<double> as_rows(const Matrix<double>& rows) {
     return as_tensor<double>({rows.rows(), rows.cols()}, rows);
 }
 
+/// Word rows plus those of their types, before the norm, [B*T,E].
+Matrix<double> roformer_embedding_sum(const Replay& at);
+/// embeddings.output of such a sum: normed, then projected to D where the embeddings are narrower.
+Tensor<double> roformer_embeddings(const Replay& at, const Matrix<double>& sum);
+
 /// Every head of x [B,H,T,d] rotated by the angles [T,d/2].
 inline Tensor<double> rotated(const Tensor<double>& x, const Tensor<double>& sin, const Tensor<double>& cos,
                               RotaryLayout layout) {

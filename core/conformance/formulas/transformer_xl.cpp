@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/attention/relative.h"
+#include "core/conformance/formulas/layers.h"
 #include "core/models/transformer_xl.h"
 #include "core/models/xlnet.h"
 #include "core/positions/position_rows.h"
@@ -237,13 +238,8 @@ Dense<double> projection(const Replay& at, Index part) {
     return {qkv.middleRows(part * heads, heads), {}};
 }
 
-/// With pre_lnorm what q, k and v are made of is normed, the memory too.
-Tensor<double> projected(const Replay& at, Tensor<double> x, Index part) {
-    const TransformerXlConfig& config = at.transformer_xl();
-    if (config.pre_lnorm)
-        x.rows() = layer_norm<double>(x.rows(), txl_weights(at).norm(attention_of(at) + "layer_norm", config.d_model),
-                                      config.layer_norm_eps);
-    return project_heads<double>(x, projection(at, part), config.n_head);
+Tensor<double> projected(const Replay& at, int part) {
+    return project_heads<double>(projection_input(at, part), projection(at, part), at.transformer_xl().n_head);
 }
 
 Tensor<double> r_k_of(const Replay& at) {
@@ -440,9 +436,9 @@ std::vector<Formula> transformer_xl_formulas() {
         {"query_tokens", {}, query_tokens_of},
         {"bias.u", {}, [](const Replay& at) { return bias_of(at, "r_w_bias"); }},
         {"bias.v", {}, [](const Replay& at) { return bias_of(at, "r_r_bias"); }},
-        {"q", {"x_q"}, [](const Replay& at) { return projected(at, at("x_q"), 0); }},
-        {"k", {"memory_before", "x"}, [](const Replay& at) { return projected(at, memory_and_segment_of(at), 1); }},
-        {"v", {"memory_before", "x"}, [](const Replay& at) { return projected(at, memory_and_segment_of(at), 2); }},
+        {"q", {"x_q"}, [](const Replay& at) { return projected(at, 0); }},
+        {"k", {"memory_before", "x"}, [](const Replay& at) { return projected(at, 1); }},
+        {"v", {"memory_before", "x"}, [](const Replay& at) { return projected(at, 2); }},
         {"r_k", {"/positions.r"}, r_k_of},
     };
     for (Formula& formula : relative_formulas()) all.push_back(std::move(formula));

@@ -115,6 +115,33 @@ Tensor<double> losses_of_tokens_read(const Replay& at) {
     return losses;
 }
 
+/// Masked words: the loss of what stands in the text, mostly [MASK], for every token that has a label.
+Tensor<double> losses_of_masked_text(const Replay& at) {
+    const ModelInput& input = at.input();
+    const Tensor<double>& logits = at("/mlm.logits");
+    if (input.labels.empty() || input.tokens.size() != logits.rows().rows()) throw NotEnough{"labels"};
+    std::vector<double> each;
+    for (Index n = 0; n < input.labels.size(); ++n)
+        if (input.labels[n] > 0) each.push_back(cross_entropy<double>(logits.rows().row(n), input.tokens[n]));
+    const auto count = static_cast<Index>(each.size());
+    return {{count}, std::move(each)};
+}
+
+/// Transformer-XL, whose labels are the next tokens already, shifted once more.  What a program puts at the end of a
+/// row, where there is no further label, is taken as it is.
+Tensor<double> losses_shifted_twice(const Replay& at) {
+    const Tensor<double>& logits = at("/lm.logits");
+    const IndexTensor& labels = at.input().labels;
+    if (at.family() != Family::transformer_xl || labels.rank() != 2) throw NotEnough{"labels of a text"};
+    const auto found = at.found("/lm.loss");
+    Tensor<double> losses = found && found->shape() == labels.shape() ? *found : at.right("/lm.loss");
+    const Index length = labels.extent(1);
+    for (Index n = 0; n < labels.size(); ++n)
+        if (n % length + 1 < length)
+            losses[n] = cross_entropy<double>(RowVector<double>(logits.rows().row(n)), labels[n + 1]);
+    return losses;
+}
+
 // An output matrix of its own, untied, is mistake 112.
 Mistake mistake() {
     return {
@@ -145,7 +172,11 @@ Mistake mistake() {
             {"a loss for tokens with label 0 too",
              {{"/mlm.loss", {"/mlm.logits"}, [](const Replay& at) { return losses(at, at("/mlm.logits"), true); }}}},
             {"the loss of the token that is read, not of the next one",
-             {{"/lm.loss", {"/lm.logits"}, losses_of_tokens_read}}}}};
+             {{"/lm.loss", {"/lm.logits"}, losses_of_tokens_read}}},
+            {"the loss of the token that is read, not of its label",
+             {{"/mlm.loss", {"/mlm.logits"}, losses_of_masked_text}}},
+            {"labels that are the next tokens are shifted once more",
+             {{"/lm.loss", {"/lm.logits"}, losses_shifted_twice}}}}};
 }
 
 }  // namespace masked_word_head

@@ -1,4 +1,6 @@
 // Mistakes 43 to 50.  The order inside a layer, the convolution, the input, and the enhanced mask decoder.
+#include <functional>
+
 #include "core/conformance/formulas/deberta.h"
 #include "core/conformance/formulas/layers.h"
 #include "core/conformance/formulas/transformer_xl.h"
@@ -18,18 +20,11 @@ Tensor<double> normed(const Replay& at, const Tensor<double>& x, const Norm<doub
     return shaped(x, normed_by(x.rows(), norm, [&](double variance) { return std::sqrt(variance + eps); }));
 }
 
-/// What queries (part 0), keys and values are made of; those of a model with memory see it too.
-Tensor<double> source(const Replay& at, int part) {
-    if (part == 0) return at("x_q");
-    const bool remembers = at.family() == Family::transformer_xl || at.family() == Family::xlnet;
-    return remembers ? memory_and_segment_of(at) : at("x");
-}
-
 /// q, k or v of x as it is, or after the layer's first norm.
 Formula projection(const char* stem, int part, bool norm) {
     return {stem, {part == 0 ? "x_q" : "x"}, [=](const Replay& at) {
                 need(at, !norm);
-                const Tensor<double> x = source(at, part);
+                const Tensor<double> x = attention_input(at, part);
                 return project_heads<double>(norm ? normed(at, x, attention_norm_of(at)) : x, projection_of(at, part),
                                              heads_of(at));
             }};
@@ -139,15 +134,28 @@ namespace misplaced_convolution {  // mistake 44
 
 Activation other_than(Activation right) { return right == Activation::tanh ? Activation::gelu : Activation::tanh; }
 
-Formula activated(bool hide, bool other) {
+/// conv_act by an activation that follows from the configured one; hide: masked before it, as it should be.
+Formula activated(bool hide, const std::function<Matrix<double>(const Matrix<double>&, Activation right)>& by) {
     return {"conv_act", {"conv"}, [=](const Replay& at) {
                 need_convolution(at);
                 Tensor<double> values = at("conv");
                 if (hide) hide_tokens(at, values);
-                const Activation right = at.deberta().config().conv_act;
-                return shaped(values, activate<double>(values.rows(), other ? other_than(right) : right));
+                return shaped(values, by(values.rows(), at.deberta().config().conv_act));
             }};
 }
+
+Matrix<double> by_the_right_one(const Matrix<double>& x, Activation right) { return activate<double>(x, right); }
+
+Matrix<double> by_the_other(const Matrix<double>& x, Activation right) {
+    return activate<double>(x, other_than(right));
+}
+
+Matrix<double> by_relu(const Matrix<double>& x, Activation right) {
+    if (right == Activation::relu) throw NotEnough{"another activation than relu"};
+    return activate<double>(x, Activation::relu);
+}
+
+Matrix<double> by_nothing(const Matrix<double>& x, Activation) { return x; }
 
 /// By a kernel whose taps stand in the other order.
 Tensor<double> convolved_backwards(const Replay& at) {
@@ -290,8 +298,8 @@ Mistake mistake() {
                    {"output_before_conv"},
                    [](const Replay& at) { return convolved(at, at("output_before_conv")); }}}},
                 {"added to the embeddings instead of the output of layer 0", {output("/embeddings.output", true)}},
-                {"tanh for gelu, or gelu for tanh", {activated(true, true)}},
-                {"not masked before its activation", {activated(false, false)}},
+                {"tanh for gelu, or gelu for tanh", {activated(true, by_the_other)}},
+                {"not masked before its activation", {activated(false, by_the_right_one)}},
                 {"not masked after its norm", {output("output_before_conv", false)}},
                 {"left out",
                  {{"output",
@@ -313,51 +321,44 @@ Mistake mistake() {
                 {"beside every layer, fed with the embeddings", {in_every_layer("/embeddings.output")}},
                 {"beside every layer, fed with the layer's input", {in_every_layer("x")}},
                 {"not normed after it joined", {not_normed()}},
-                {"the output of layer 0 is not added to it", {without_residual()}}}};
+                {"the output of layer 0 is not added to it", {without_residual()}},
+                {"without its activation", {activated(true, by_nothing)}},
+                {"relu for its activation", {activated(true, by_relu)}}}};
 }
 
 }  // namespace misplaced_convolution
 
 namespace position_biased_input {  // mistake 45
 
-/// norm(rows) of these sums, padding hidden.
-Tensor<double> normed_embeddings(const Replay& at, const Matrix<double>& sum) {
-    const auto& weights = at.deberta();
-    Tensor<double> output = shaped(at("/embeddings.word"), layer_norm<double>(sum, weights.norm("embeddings.LayerNorm"),
-                                                                              weights.config().layer_norm_eps));
-    hide_tokens(at, output);
-    return output;
-}
-
-/// sin and cos in turn, as in Vaswani et al. 2017, added to the words.
-Tensor<double> with_sinusoids(const Replay& at) {
-    const DebertaConfig& config = at.deberta().config();
-    if (config.embedding_size != config.hidden_size || config.hidden_size % 2 != 0)
-        throw NotEnough{"embeddings as wide as the model"};
-    Matrix<double> sum = embedding_sum(at, config.position_biased_input);
-    const Index length = at.input().length();
-    const Matrix<double> waves = sinusoidal_table<double>(length, config.hidden_size, SinusoidLayout::interleaved);
-    for (Index b = 0; b < at.input().batch(); ++b) sum.middleRows(b * length, length) += waves;
-    return normed_embeddings(at, sum);
+/// Sinusoids of the positions, as in Vaswani et al. 2017, added to the words.
+Formula with_sinusoids(SinusoidLayout layout) {
+    return {"/embeddings.output", {"/embeddings.word"}, [layout](const Replay& at) {
+                const Index width = at("/embeddings.word").rows().cols(), length = at.input().length();
+                if (width % 2 != 0) throw NotEnough{"embeddings of an even width"};
+                const Matrix<double> waves = sinusoidal_table<double>(length, width, layout);
+                return embeddings_with(at, waves.replicate(at.input().batch(), 1));
+            }};
 }
 
 Mistake mistake() {
     return {.number = 45,
-            .name = "position_biased_input is not followed: absolute positions, or sinusoids, are added or left out",
+            .name = "absolute positions or sinusoids are added to the words where the model does not, or left out",
             .symptom = "embeddings.output is wrong everywhere, embeddings.word is right",
             .betrays = "before the norm embeddings.output differs from what it should be by the absolute table's rows",
             .evidence = "transformers #11345; microsoft/DeBERTa #52",
             .lesson = "04",
-            .families = {Family::deberta},
+            .families = {Family::deberta, Family::roformer},
             .stems = {"/embeddings.output"},
-            .variants = {{"the absolute table",
-                          {{"/embeddings.output",
-                            {"/embeddings.word"},
-                            [](const Replay& at) {
-                                const bool biased = at.deberta().config().position_biased_input;
-                                return normed_embeddings(at, embedding_sum(at, !biased));
-                            }}}},
-                         {"sinusoids are added", {{"/embeddings.output", {"/embeddings.word"}, with_sinusoids}}}}};
+            .variants = {
+                {"the absolute table",
+                 {{"/embeddings.output",
+                   {"/embeddings.word"},
+                   [](const Replay& at) {
+                       const bool biased = at.deberta().config().position_biased_input;
+                       return normed_embeddings(at, embedding_sum(at, !biased));
+                   }}}},
+                {"sinusoids are added", {with_sinusoids(SinusoidLayout::interleaved)}},
+                {"sinusoids are added, all sines before all cosines", {with_sinusoids(SinusoidLayout::concatenated)}}}};
 }
 
 }  // namespace position_biased_input

@@ -165,13 +165,7 @@ Tensor<double> of_deberta(const Replay& at, const RowOf& row) {
     Matrix<double> change(at.input().batch() * at.input().length(), config.embedding_size);
     for (Index n = 0; n < change.rows(); ++n)
         change.row(n) = row(table, n) - RowVector<double>(table.row(type_of(at.input(), n)));
-    if (config.embedding_size != config.hidden_size)
-        change = times_transposed<double>(change, weights.dense("embeddings.embed_proj").weight);
-    Tensor<double> output =
-        shaped(at("/embeddings.word"), layer_norm<double>(embedding_sum(at, config.position_biased_input) + change,
-                                                          weights.norm("embeddings.LayerNorm"), config.layer_norm_eps));
-    hide_tokens(at, output);
-    return output;
+    return embeddings_with(at, std::move(change));
 }
 
 Tensor<double> of_roformer(const Replay& at, const RowOf& row, NormOfEmbeddings norm) {
@@ -426,14 +420,8 @@ Formula by(int part, int taken) {
     return {projections_without_bias::kStems[part], {part == 0 ? "x_q" : "x"}, [=](const Replay& at) {
                 if (at.family() == Family::deberta && at.deberta().config().version == 1)
                     throw NotEnough{"projections of their own for q, k and v"};
-                const bool remembers = at.family() == Family::transformer_xl || at.family() == Family::xlnet;
-                if (!remembers)
-                    return project_heads<double>(at(part == 0 ? "x_q" : "x"), projection_of(at, taken), heads_of(at));
-                if (part > 0 && taken > 0) return at.right(projections_without_bias::kStems[taken]);
-                // Queries are made of other rows than keys; a memory comes before both keys and values.
-                if (norm_first(at)) throw NotEnough{"a layer without norms in front"};
-                return project_heads<double>(part == 0 ? at("x_q") : memory_and_segment_of(at),
-                                             projection_of(at, taken), heads_of(at));
+                if (has_memory(at) && part > 0 && taken > 0) return at.right(projections_without_bias::kStems[taken]);
+                return project_heads<double>(projection_input(at, part), projection_of(at, taken), heads_of(at));
             }};
 }
 

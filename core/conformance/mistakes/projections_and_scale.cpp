@@ -2,6 +2,7 @@
 #include <array>
 #include <functional>
 
+#include "core/conformance/formulas/layers.h"
 #include "core/conformance/formulas/transformer_xl.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/conformance/mistakes/fitted_weights.h"
@@ -59,14 +60,13 @@ Formula block_by_heads(int part) {
     return {stems[static_cast<std::size_t>(part)], {part == 0 ? "x_q" : "x"}, [part](const Replay& at) {
                 if (at.family() != Family::transformer_xl) throw NotEnough{"a qkv_net"};
                 const TransformerXlConfig& config = at.transformer_xl();
-                if (config.pre_lnorm) throw NotEnough{"a layer without norms in front"};
                 const Index heads = config.n_head, d = config.d_head;
                 const Matrix<double> packed =
                     at.model().weights.matrix("layers." + std::to_string(at.layer()) + ".dec_attn.qkv_net.weight",
                                               {3 * heads * d, config.d_model});
                 Matrix<double> rows(heads * d, config.d_model);
                 for (Index h = 0; h < heads; ++h) rows.middleRows(h * d, d) = packed.middleRows((3 * h + part) * d, d);
-                return project_heads<double>(part == 0 ? at("x_q") : memory_and_segment_of(at), {rows, {}}, heads);
+                return project_heads<double>(projection_input(at, part), {rows, {}}, heads);
             }};
 }
 

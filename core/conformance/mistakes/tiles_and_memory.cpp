@@ -217,7 +217,6 @@ Matrix<double> by_columns(const Matrix<double>& stored) {
 Dense<double> misread(const Replay& at, int part) {
     const Dense<double> right = projection_of(at, part);
     if (at.family() == Family::transformer_xl) {  // the three lie in one buffer
-        if (norm_first(at)) throw NotEnough{"rows before their norm"};
         const Index rows = right.weight.rows();
         Matrix<double> all(3 * rows, right.weight.cols());
         for (int each = 0; each < 3; ++each) all.middleRows(each * rows, rows) = projection_of(at, each).weight;
@@ -228,12 +227,29 @@ Dense<double> misread(const Replay& at, int part) {
 }
 
 Formula projection(int part) {
-    const bool asks = part == 0;
-    return {kStems[part], {asks ? "x_q" : "x"}, [part, asks](const Replay& at) {
-                const bool remembers = at.family() == Family::transformer_xl || at.family() == Family::xlnet;
-                const Tensor<double> x = asks ? at("x_q") : remembers ? memory_and_segment_of(at) : at("x");
-                const Tensor<double> split = project_heads<double>(x, misread(at, part), heads_of(at));
-                return asks && at.family() == Family::xlnet ? without_unused(at, split) : split;
+    return {kStems[part], {part == 0 ? "x_q" : "x"}, [part](const Replay& at) {
+                const Tensor<double> split =
+                    project_heads<double>(projection_input(at, part), misread(at, part), heads_of(at));
+                return part == 0 && at.family() == Family::xlnet ? without_unused(at, split) : split;
+            }};
+}
+
+/// One block of Transformer-XL's qkv_net by its transpose, where H d = D.
+Formula block_transposed(int part) {
+    return {kStems[part], {part == 0 ? "x_q" : "x"}, [part](const Replay& at) {
+                if (at.family() != Family::transformer_xl) throw NotEnough{"a qkv_net"};
+                const Matrix<double> block = projection_of(at, part).weight;
+                if (block.rows() != block.cols()) throw NotEnough{"a block as wide as it is high"};
+                return project_heads<double>(projection_input(at, part), {block.transpose(), {}}, heads_of(at));
+            }};
+}
+
+/// Position keys of Transformer-XL and XLNet by the transpose of their weight, where H d = D.
+Formula position_keys_transposed(const char* stem, const char* rows) {
+    return {stem, {rows}, [rows](const Replay& at) {
+                const Matrix<double> weight = position_projection_of(at);
+                if (weight.rows() != weight.cols()) throw NotEnough{"a projection as wide as it is high"};
+                return project_positions<double>(at(rows).matrix(), weight.transpose(), heads_of(at));
             }};
 }
 
@@ -296,10 +312,11 @@ Formula transposed_stage(const std::string& stem) {
 
 /// sum_i P_ij v_i for sum_j P_ij v_j: the probabilities themselves are right.
 Formula product_with_the_transpose() {
-    return {"context", {"probs", "v"}, [](const Replay& at) {
+    return {"context", {"probs", "v", "v_rot"}, [](const Replay& at) {
                 const Tensor<double>& probs = at("probs");
                 if (probs.extent(2) != probs.extent(3)) throw NotEnough{"as many keys as queries"};
-                return joined_heads(transposed(probs), at("v"));
+                const bool rotated = at.family() == Family::roformer && rotates_values(at);
+                return joined_heads(transposed(probs), at(rotated ? "v_rot" : "v"));
             }};
 }
 
@@ -320,6 +337,14 @@ Mistake mistake() {
     for (const char* stem : {"c2c", "ac", "scores", "probs", "c2p"})
         variants.push_back({std::string(stem) + " transposed", {transposed_stage(stem)}});
     variants.push_back({"context made of probs transposed", {product_with_the_transpose()}, {"context"}});
+    for (int part = 0; part < 3; ++part)
+        variants.push_back({std::string("Transformer-XL: the block of ") + kStems[part] + " in qkv_net transposed",
+                            {block_transposed(part)},
+                            {kStems[part]}});
+    variants.push_back({"the weight of position keys transposed",
+                        {position_keys_transposed("r_k", "/positions.r"),
+                         position_keys_transposed("r_k_backward", "/positions.r_backward")},
+                        {"r_k"}});
     return {.number = 82,
             .name = "a row-major buffer is read by columns, or a square result transposed",
             .symptom = "right for symmetric data, wrong otherwise; with unequal sizes garbage instead of a transpose",
@@ -327,7 +352,7 @@ Mistake mistake() {
             .evidence = "",
             .lesson = "28",
             .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
-            .stems = {"q", "k", "v", "q_r", "k_r", "c2c", "ac", "c2p", "context", "attention", "ffn_act", "ffn",
+            .stems = {"q", "k", "v", "q_r", "k_r", "r_k", "c2c", "ac", "c2p", "context", "attention", "ffn_act", "ffn",
                       "/mlm.transform"},
             .variants = std::move(variants)};
 }

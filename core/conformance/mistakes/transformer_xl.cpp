@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/attention/relative.h"
+#include "core/conformance/formulas/layers.h"
 #include "core/conformance/formulas/transformer_xl.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/conformance/mistakes/relative_rows.h"
@@ -408,6 +409,17 @@ Tensor<double> multiplied(const Replay& at) {
     return mapped(right, [root](double value) { return value * root; });
 }
 
+/// sqrt(E) word + the other rows, in families that norm their sum.  Where words are all of it, this is a smaller eps.
+Tensor<double> words_multiplied(const Replay& at) {
+    if (has_memory(at)) throw NotEnough{"embeddings with a norm"};
+    const bool alone = at.family() == Family::roformer
+                           ? at.roformer().type_vocab_size == 0
+                           : at.deberta().config().type_vocab_size == 0 && !at.deberta().config().position_biased_input;
+    if (alone) throw NotEnough{"other rows beside those of words"};
+    const Matrix<double> words = at("/embeddings.word").rows();
+    return embeddings_with(at, (std::sqrt(static_cast<double>(words.cols())) - 1) * words);
+}
+
 Mistake mistake() {
     return {.number = 107,
             .name = "the embeddings are not multiplied by sqrt(D), or are where the model does not",
@@ -426,7 +438,9 @@ Mistake mistake() {
                        const double root = std::sqrt(static_cast<double>(at.transformer_xl().d_model));
                        return mapped(at.right("/embeddings.output"), [root](double value) { return value / root; });
                    }}}},
-                {"multiplied where the model does not", {{"/embeddings.output", {"/embeddings.word"}, multiplied}}}}};
+                {"multiplied where the model does not", {{"/embeddings.output", {"/embeddings.word"}, multiplied}}},
+                {"the words alone multiplied, before their norm",
+                 {{"/embeddings.output", {"/embeddings.word"}, words_multiplied}}}}};
 }
 
 }  // namespace embeddings_not_scaled

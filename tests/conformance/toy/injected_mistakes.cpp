@@ -147,8 +147,11 @@ std::vector<InjectedMistake> decoder_mistakes() {
         {{44, 11}, {kD}, "a convolution without its bias", {"conv"}, ""},
         {{44, 12}, {kD}, "a convolution of the embeddings beside every layer", {"layer.1.output"}, ""},
         {{44, 13}, {kD}, "a convolution of its input beside every layer", {"layer.1.output"}, ""},
+        {{44, 14}, {kD}, "no activation after the convolution", {"conv_act"}, ""},
+        {{44, 15}, {kD}, "relu after the convolution", {"conv_act"}, ""},
         {{45, 0}, {kD}, "absolute positions where there are none, and the reverse", {"embeddings.output"}, ""},
-        {{45, 1}, {kD}, "sinusoids added to the embeddings", {"embeddings.output"}, ""},
+        {{45, 1}, {kD, kR}, "sinusoids added to the embeddings", {"embeddings.output"}, ""},
+        {{45, 2}, {kR}, "sinusoids added, all sines before all cosines", {"embeddings.output"}, ""},
         {{46, 0}, {kD}, "decoder: keys and values from the query", {"emd.0.k"}, ""},
         {{46, 1}, {kD}, "decoder: keys and values from the last layer's output", {"emd.0.k"}, ""},
         {{47, 0}, {kD}, "decoder: the second pass starts over", {"emd.1.q"}, ""},
@@ -172,6 +175,7 @@ std::vector<InjectedMistake> decoder_mistakes() {
         {{52, 6}, {kD, kR}, "eps 1e-6 in the head alone", {"mlm.transform"}, "", true},
         {{52, 7}, {kD, kR}, "head with its norm before its activation", {"mlm.transform"}, ""},
         {{52, 8}, {kT}, "loss of the token that is read", {"lm.loss"}, ""},
+        {{52, 9}, {kT}, "labels shifted once more", {"lm.loss"}, ""},
     };
 }
 
@@ -385,6 +389,7 @@ std::vector<InjectedMistake> later_mistakes() {
         {{106, 0}, {kX}, "u and v of layer 0 in every layer", {"ac"}, ""},
         {{107, 0}, {kT}, "embeddings not times sqrt(D)", {"embeddings.output"}, ""},
         {{107, 1}, {kD, kR, kX}, "embeddings times sqrt(D)", {"embeddings.output"}, ""},
+        {{107, 2}, {kR}, "words times the root of their width, before the norm", {"embeddings.output"}, ""},
         {{108, 0}, {kR}, "every pair slower by a factor of its own", {"rotary.sin"}, ""},
         {{108, 1}, {kR}, "the same from the middle of the text on", {"rotary.sin"}, ""},
         {{108, 2}, {kR}, "the same, and sines and cosines times 1.14", {"rotary.sin"}, ""},

@@ -1,6 +1,7 @@
 #pragma once
 // What the toy ports compute with: numbers in a std::vector with extents beside them, and the steps that all families
 // share.
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -155,6 +156,14 @@ template <class Scalar>
 Array<Scalar> times(Array<Scalar> a, double factor) {
     for (Scalar& value : a.values) value *= static_cast<Scalar>(factor);
     return a;
+}
+
+/// sin or cos of position * 10000^(-2 pair / width).
+template <class Scalar>
+Scalar wave(Index position, Index pair, Index width, bool cosine) {
+    const double angle =
+        static_cast<double>(position) / std::pow(10000.0, static_cast<double>(2 * pair) / static_cast<double>(width));
+    return static_cast<Scalar>(cosine ? std::cos(angle) : std::sin(angle));
 }
 
 /// The row of a table of so many token types that token n of all B*T takes.

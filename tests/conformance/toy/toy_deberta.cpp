@@ -150,12 +150,9 @@ Array<Scalar> ToyDeberta<Scalar>::embeddings(const ModelInput& input) {
             if (!types.empty() && !injected().is(100))
                 sum.run(n)[c] += types(type_row(input, n, types.extent(0), injected()), c);
             if (biased) sum.run(n)[c] += positions(n % length, c);
-            if (injected().is(45, 1)) {  // sin and cos in turn
-                const double angle = static_cast<double>(n % length) /
-                                     std::pow(10000.0, static_cast<double>(c / 2 * 2) / static_cast<double>(width));
-                sum.run(n)[c] += static_cast<Scalar>(c % 2 ? std::cos(angle) : std::sin(angle));
-            }
         }
+    for (Index n = 0; n < batch * length && injected().is(45, 1); ++n)
+        for (Index c = 0; c < width; ++c) sum.run(n)[c] += wave<Scalar>(n % length, c / 2, width, c % 2 != 0);
     if (tools_.has("embeddings.embed_proj.weight")) sum = tools_.dense(sum, "embeddings.embed_proj");
     if (!injected().is(101, 5))
         sum = tools_.norm(sum,
@@ -245,7 +242,9 @@ Array<Scalar> ToyDeberta<Scalar>::merged_convolution(const A& embedded, const A&
     add("layer.0.conv", conv);
     Activation activation = config_.conv_act;
     if (injected().is(44, 2)) activation = activation == Activation::tanh ? Activation::gelu : Activation::tanh;
-    const A act = tools_.activated(injected().is(37, 10) ? dropped(masked(conv)) : masked(conv), activation);
+    if (injected().is(44, 15)) activation = Activation::relu;
+    const A shown = injected().is(37, 10) ? dropped(masked(conv)) : masked(conv);
+    const A act = injected().is(44, 14) ? shown : tools_.activated(shown, activation);
     add("layer.0.conv_act", act);
     const A sum = injected().is(44, 6) ? act : plus(act, injected().is(44, 1) ? embedded : output);
     return masked(injected().is(44, 5) ? sum : tools_.norm(sum, "encoder.conv.LayerNorm"));

@@ -71,7 +71,14 @@ Array<Scalar> ToyRoformer<Scalar>::embeddings(const ModelInput& input) {
             for (Index c = 0; c < x.width(); ++c)
                 x.run(n)[c] += types(type_row(input, n, types.extent(0), injected()), c);
     };
+    if (injected().is(107, 2)) x = times(std::move(x), std::sqrt(static_cast<double>(x.width())));
     if (!injected().is(100)) add_types();
+    for (Index n = 0; n < count && injected().is(45); ++n)
+        for (Index c = 0; c < x.width(); ++c) {
+            const Index half = x.width() / 2;
+            x.run(n)[c] += injected().is(45, 1) ? wave<Scalar>(n % input.length(), c / 2, x.width(), c % 2 != 0)
+                                                : wave<Scalar>(n % input.length(), c % half, x.width(), c >= half);
+        }
     if (!injected().is(101, 5)) x = tools_.norm(x, "embeddings.LayerNorm");
     if (injected().is(100, 1)) add_types();
     if (tools_.has("embeddings_project.weight")) x = tools_.dense(x, "embeddings_project");

@@ -263,7 +263,7 @@ Array<Scalar> ToyTransformerXl<Scalar>::context(Index l, const std::string& at, 
     const std::string names = "layers." + std::to_string(l) + ".dec_attn.";
     const Index heads = config_.n_head, width = heads * config_.d_head;
     A qkv = tools_.weight(names + "qkv_net.weight");
-    if (injected().is(22, 3) && !config_.pre_lnorm) {  // rows that stand block by block, taken head by head
+    if (injected().is(22, 3)) {  // rows that stand block by block, taken head by head
         const A stored = qkv;
         for (Index part = 0; part < 3; ++part)
             for (Index h = 0; h < heads; ++h)
@@ -272,10 +272,10 @@ Array<Scalar> ToyTransformerXl<Scalar>::context(Index l, const std::string& at, 
                         qkv(part * width + h * config_.d_head + c, in) =
                             stored((h * 3 + part) * config_.d_head + c, in);
     }
-    const bool qk = injected().is(103, 1) && !config_.pre_lnorm;
-    const bool q_by_k = qk || (injected().is(103, 5) && !config_.pre_lnorm);
+    const bool qk = injected().is(103, 1);
+    const bool q_by_k = qk || injected().is(103, 5);
     const A q = tools_.split(tools_.dense(own, part_of(qkv, q_by_k ? width : 0, width), A()), heads);
-    const bool k_by_q = qk || (injected().is(103, 4) && !config_.pre_lnorm);
+    const bool k_by_q = qk || injected().is(103, 4);
     const Index of_keys = injected().is(103, 0) ? 2
                           : k_by_q              ? 0
                                                 : 1,
@@ -438,7 +438,8 @@ void ToyTransformerXl<Scalar>::head(const ModelInput& input, const A& x, const s
     if (input.labels.empty()) return;
     A loss({x.extent(0), x.extent(1)});
     for (Index n = 0; n < logits.runs(); ++n) {
-        const auto target = static_cast<Index>((injected().is(52, 8) ? input.tokens : input.labels)[n]);
+        const Index next = injected().is(52, 9) && (n + 1) % x.extent(1) != 0 ? n + 1 : n;
+        const auto target = static_cast<Index>((injected().is(52, 8) ? input.tokens : input.labels)[next]);
         loss.values[static_cast<std::size_t>(n)] = config_.cutoffs.empty()
                                                        ? surprise(logits.run(n), logits.width(), target)
                                                        : -logits.run(n)[target];  // log-probabilities already
