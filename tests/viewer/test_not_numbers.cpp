@@ -1,5 +1,6 @@
 // Checkpoints that are not as the built-in ones are: weights of NaN, of another size, other angles, no memory.  The
 // pages say so, and say nothing that is not so.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
@@ -31,6 +32,36 @@ std::string changed(const TemporaryFolder& folder, const std::string& model, con
     for (const TensorEntry& entry : file.entries) {
         Tensor<float> values = read_tensor<float>(entry);
         if (change(entry.name, values)) all.emplace_back(entry.name, std::move(values));
+    }
+    std::vector<TensorToWrite> tensors;
+    for (const auto& [name, values] : all) tensors.push_back({name, values.shape(), values.values().data()});
+    write_safetensors(to / "model.safetensors", tensors);
+    return to.string();
+}
+
+/// A copy of tiny-v3 whose layers are repeated until there are so many.
+std::string deep(const TemporaryFolder& folder, Index layers) {
+    const fs::path from = fs::path(LOCUS_SOURCE_DIR) / "assets/models/tiny-v3", to = folder / "deep";
+    copy_changed(from, to, {{"num_hidden_layers", layers}});
+    fs::remove(to / "pytorch_model.bin");
+    const TensorFile file = open_torch_pickle(from / "pytorch_model.bin");
+    const auto has = [&](const std::string& part) {
+        return std::any_of(file.entries.begin(), file.entries.end(),
+                           [&](const TensorEntry& entry) { return entry.name.find(part) != std::string::npos; });
+    };
+    Index own = 0;
+    while (has("encoder.layer." + std::to_string(own) + ".")) ++own;
+    std::vector<std::pair<std::string, Tensor<float>>> all;
+    for (const TensorEntry& entry : file.entries) {
+        all.emplace_back(entry.name, read_tensor<float>(entry));
+        for (Index layer = own; layer < layers; ++layer) {
+            const std::string part = "encoder.layer." + std::to_string(layer % own) + ".";
+            const std::size_t at = entry.name.find(part);
+            if (at == std::string::npos) continue;
+            std::string name = entry.name;
+            name.replace(at, part.size(), "encoder.layer." + std::to_string(layer) + ".");
+            all.emplace_back(name, read_tensor<float>(entry));
+        }
     }
     std::vector<TensorToWrite> tensors;
     for (const auto& [name, values] : all) tensors.push_back({name, values.shape(), values.values().data()});
@@ -222,6 +253,35 @@ TEST_CASE("not numbers: the permutation page computes the dialect that is chosen
                {{"text", "all its weights are 0."}});
     check_page("tiny-txl", {"--page", "transformer-xl", "--dialect", "hf"}, {{"text", "f32 \u00b7 reference"}});
     check_page("tiny-txl", {"--page", "transformer-xl"}, {{"no_text", "reference"}});
+}
+
+TEST_CASE("not numbers: heads of many layers keep a size that can be read, and the wheel shows the last of them",
+          "[viewer][script][not-numbers]") {
+    if (!has_virtual_display()) return;
+    const TemporaryFolder folder;
+    const std::string model = deep(folder, 24);
+    write_file(folder / "heads.json", R"({"actions": [
+        {"wait": "settled"},
+        {"assert": {"text": "wheel scrolls"}},
+        {"assert": {"no_text_clipped": true}},
+        {"wheel": {"at": {"item": "layer 1/head 2"}, "steps": -40}},
+        {"hover": "nothing"},
+        {"assert": {"no_text_clipped": true}},
+        {"click": {"item": "layer 23/head 4"}},
+        {"assert": {"field": "layer", "is": "23"}},
+        {"assert": {"field": "head", "is": "4"}},
+        {"assert": {"field": "attention.picture", "is": "head"}},
+        {"set": "layer=0"},
+        {"set": "attention.picture=heads"},
+        {"wait": "settled"},
+        {"click": {"item": "layer 0/head 5"}},
+        {"assert": {"field": "head", "is": "5"}}
+    ]})");
+    const Outcome outcome = view({"--model", model, "--page", "attention", "--set", "attention.picture=heads", "--size",
+                                  "1280x800", "--script", "heads.json"},
+                                 folder.path());
+    INFO(outcome.err);
+    CHECK(outcome.status == 0);
 }
 
 }  // namespace locus::test::test_not_numbers

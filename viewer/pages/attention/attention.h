@@ -106,7 +106,16 @@ private:
     // attention_heads.cpp
     void draw_heads(Scene& scene, const Rect& area);
     void refresh_heads(const Scene& scene);
-    void draw_one_head(Scene& scene, const Rect& picture, Index layer, Index head, bool numbers);
+    /// Columns and rows of the pictures of all heads, in window units.
+    struct HeadGrid {
+        float across = 0, down = 0;  // from one picture to the next
+        float side = 0;              // of a picture
+        float height = 0;            // of all layers
+        bool numbers = false;        // beside each picture
+    };
+    HeadGrid arrange_heads(const Ui& ui, const Rect& grid) const;
+    void draw_grid_of_heads(Scene& scene, const Rect& grid, const HeadGrid& layout);
+    void draw_one_head(Scene& scene, const Rect& picture, const Rect& seen, Index layer, Index head, bool numbers);
     void describe_head(const Scene& scene, Index layer, Index head) const;
     /// A curve as numbers: a row for each i - j, a column for each term.
     static NamedMatrix by_distance(const std::string& id, const std::string& title,
@@ -139,6 +148,8 @@ private:
     ThemeName overview_theme_ = ThemeName::dark;
     std::uint64_t overview_revision_ = 0;
     std::vector<Heatmap> heads_;
+    float heads_scroll_ = 0;
+    Index followed_layer_ = -1;  // the layer that was last scrolled into sight
 
     /// What the picture of the stage depends on.
     struct ShownStage {

@@ -6,6 +6,7 @@
 #include "viewer/pages/attention/attention.h"
 #include "viewer/plots/line_plot.h"
 #include "viewer/plots/number_format.h"
+#include "viewer/ui/side_column.h"
 
 namespace locus {
 
@@ -48,9 +49,10 @@ void AttentionPage::draw_heads(Scene& scene, const Rect& area) {
     const Rect inside = area.inset(ui.px(16), ui.px(12));
     const float y = inside.y0 + ui.px(8);
     const DebertaConfig& config = scene.session.config();
-    ui.text(inside.x0, y,
-            several(config.num_hidden_layers, "layer") + " \u00d7 " + several(config.num_attention_heads, "head"),
-            theme.text, Face::title);
+    const float title_end = inside.x0 + ui.text(inside.x0, y,
+                                                several(config.num_hidden_layers, "layer") + " \u00d7 " +
+                                                    several(config.num_attention_heads, "head"),
+                                                theme.text, Face::title);
     float x = inside.x1;
     for (const int term : {2, 1, 0}) {
         x -= ui.text(x, y, kAttentionPanels[static_cast<std::size_t>(term)].title, theme.muted, Face::label,
@@ -64,36 +66,78 @@ void AttentionPage::draw_heads(Scene& scene, const Rect& area) {
         return;
     }
     refresh_heads(scene);
-    const Overview& all = *scene.answer->overview;
     const float words = ui.px(52), labels = ui.px(34), head_row = ui.px(18);
     const Rect grid{inside.x0 + labels, y + ui.px(16) + head_row, inside.x1, inside.y1 - words};
-    const float across = grid.width() / static_cast<float>(all.heads);
-    const float down = grid.height() / static_cast<float>(all.layers);
-    const float side = std::floor(std::max(ui.px(8), std::min(across - ui.px(6), down - ui.px(12))));
-    // Beside each picture where a column is wider than it, else nowhere.
-    const bool numbers = across - side >= ui.px(42);
-    for (Index layer = 0; layer < all.layers; ++layer)
-        for (Index head = 0; head < all.heads; ++head) {
-            const float left = std::floor(grid.x0 + across * static_cast<float>(head));
-            const float top = std::floor(grid.y0 + down * static_cast<float>(layer));
-            if (layer == 0 && across >= ui.px(18))
-                ui.text(left + side / 2, grid.y0 - ui.px(11), std::to_string(head),
-                        head == scene.state.head ? theme.text : theme.muted, Face::mono_small, Align::centre);
-            if (head == 0)
-                ui.text(grid.x0 - ui.px(10), top + side / 2, std::to_string(layer),
-                        layer == scene.state.layer ? theme.text : theme.muted, Face::mono_small, Align::right);
-            draw_one_head(scene, {left, top, left + side, top + side}, layer, head, numbers);
-        }
+    const HeadGrid layout = arrange_heads(ui, grid);
+    if (layout.height > grid.height() + 1 && title_end + ui.px(90) < x)
+        ui.text(title_end + ui.px(14), y, "wheel scrolls", theme.muted, Face::mono_small);
+    for (Index head = 0; head < overview_->heads && layout.across >= ui.px(18); ++head)
+        ui.text(std::floor(grid.x0 + layout.across * static_cast<float>(head)) + layout.side / 2, grid.y0 - ui.px(11),
+                std::to_string(head), head == scene.state.head ? theme.text : theme.muted, Face::mono_small,
+                Align::centre);
+    draw_grid_of_heads(scene, grid, layout);
     ui.text(grid.x0 - ui.px(10), grid.y0 - ui.px(11), "layer", theme.muted, Face::tiny, Align::right);
     ui.paragraph(inside.x0, inside.y1 - words + ui.px(8), inside.width(), kMeasure, theme.muted, Face::label);
 }
 
-void AttentionPage::draw_one_head(Scene& scene, const Rect& picture, Index layer, Index head, bool numbers) {
+/// All layers where their pictures are large enough to read, else a part of them that the wheel moves.
+AttentionPage::HeadGrid AttentionPage::arrange_heads(const Ui& ui, const Rect& grid) const {
+    const auto layers = static_cast<float>(overview_->layers);
+    const float beside = ui.px(6), below = ui.px(12);  // room between two pictures
+    HeadGrid layout;
+    layout.across = grid.width() / static_cast<float>(overview_->heads);
+    layout.down = grid.height() / layers;
+    const float widest = layout.across - beside;
+    if (layout.down - below < std::min(widest, ui.px(26))) layout.down = std::min(widest, ui.px(40)) + below;
+    layout.height = layout.down * layers;
+    layout.side = std::floor(std::max(ui.px(8), std::min(widest, layout.down - below)));
+    // Beside each picture where a column is wider than it, else nowhere.
+    layout.numbers = layout.across - layout.side >= ui.px(42);
+    return layout;
+}
+
+void AttentionPage::draw_grid_of_heads(Scene& scene, const Rect& grid, const HeadGrid& layout) {
+    const Ui& ui = scene.ui;
+    const float most = std::max(0.0f, layout.height - grid.height());
+    const float edge = ui.px(3);  // the outline of the chosen head
+    const Rect seen{grid.x0 - ui.px(34), grid.y0 - edge, grid.x1 + edge, grid.y1 + edge};
+    if (most > 0 && seen.holds(ImGui::GetIO().MousePos) && ImGui::IsWindowHovered())
+        heads_scroll_ -= Ui::scrolled_by(layout.down);
+    if (followed_layer_ != scene.state.layer) {
+        followed_layer_ = scene.state.layer;
+        const float at = layout.down * static_cast<float>(scene.state.layer);
+        heads_scroll_ = std::clamp(heads_scroll_, at + layout.down - grid.height(), at);
+    }
+    heads_scroll_ = std::clamp(heads_scroll_, 0.0f, most);
+
+    ui.draw().push_clip(seen.min(), seen.max());
+    {
+        const Ui::Scrolled scrolled(ui);
+        for (Index layer = 0; layer < overview_->layers; ++layer) {
+            const float top = std::floor(grid.y0 - heads_scroll_ + layout.down * static_cast<float>(layer));
+            if (top + layout.down < seen.y0 || top > seen.y1) continue;
+            ui.text(grid.x0 - ui.px(10), top + layout.side / 2, std::to_string(layer),
+                    layer == scene.state.layer ? ui.theme->text : ui.theme->muted, Face::mono_small, Align::right);
+            for (Index head = 0; head < overview_->heads; ++head) {
+                const float left = std::floor(grid.x0 + layout.across * static_cast<float>(head));
+                draw_one_head(scene, {left, top, left + layout.side, top + layout.side}, seen, layer, head,
+                              layout.numbers);
+            }
+        }
+    }
+    ui.draw().pop_clip();
+    draw_scroll_bar(ui, {grid.x0, grid.y0, grid.x1 + ui.px(12), grid.y1}, layout.height, heads_scroll_);
+}
+
+void AttentionPage::draw_one_head(Scene& scene, const Rect& picture, const Rect& seen, Index layer, Index head,
+                                  bool numbers) {
     const Ui& ui = scene.ui;
     State& state = scene.state;
     const HeadSummary& summary = overview_->at(layer, head);
     const Ui::Group group(ui, ("layer " + std::to_string(layer)).c_str());
-    const Rect box{picture.x0, picture.y0, picture.x1, picture.y1 + ui.px(6)};
+    // What stands beyond the edge of the grid is not there for the mouse.
+    const Rect box{picture.x0, std::clamp(picture.y0, seen.y0, seen.y1), picture.x1,
+                   std::clamp(picture.y1 + ui.px(6), seen.y0, seen.y1)};
     const Touch mouse = ui.touch(("head " + std::to_string(head)).c_str(), box);
     heads_[static_cast<std::size_t>(layer * overview_->heads + head)].draw(ui, picture);
     float x = picture.x0;
