@@ -43,6 +43,10 @@ XlnetConfig parse_xlnet_config(const std::string& json, const std::string& locat
     if (config.d_model % 2 != 0)
         fields.throw_unreadable("d_model", "an even number: sinusoids come in pairs", Fault::unreadable);
     fields.note_absent("mem_len", "0", "512", config.notes);
+    if (config.mem_len > 0 && !fields.flag("use_mems_eval", true))
+        config.notes.push_back(location +
+                               ": use_mems_eval is false: transformers would hand no memory on to the next segment; it "
+                               "is handed on here, as in the authors' code");
     return config;
 }
 

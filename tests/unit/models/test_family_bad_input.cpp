@@ -292,6 +292,13 @@ TEST_CASE("families: absent fields of which transformers takes another value are
     REQUIRE(xlnet.size() == 1);
     CHECK(says(xlnet[0], "config.json has no mem_len, and 0 is taken: transformers would take 512"));
     CHECK(warnings("hf_xlnet_mems", {"mem_len"}, true).empty());
+
+    const Checkpoint checkpoint = open_checkpoint(kOracle / "hf_xlnet_mems" / "model");
+    json config = json::parse(checkpoint.config_json);
+    config["use_mems_eval"] = false;
+    const auto without = open_model<float>(config.dump(), "config.json", checkpoint.weights)->warnings();
+    REQUIRE(without.size() == 1);
+    CHECK(says(without[0], "config.json: use_mems_eval is false: transformers would hand no memory on"));
 }
 
 TEST_CASE("families: tables that do not fit the clusters of words are named", "[families][bad]") {
