@@ -108,8 +108,12 @@ void add_words(std::vector<std::string>& lines) {
 
 TokenizerBytes tokenizer_bytes(std::string model, std::int64_t mask, bool lower_case) {
     using OrderedJson = nlohmann::ordered_json;
+    // Named here too: transformers takes [MASK] of added_tokens.json alone for an ordinary word, which it lowers.
     const OrderedJson config = {
-        {"do_lower_case", lower_case}, {"vocab_type", "spm"}, {"tokenizer_class", "DebertaV2Tokenizer"}};
+        {"do_lower_case", lower_case}, {"vocab_type", "spm"},  {"tokenizer_class", "DebertaV2Tokenizer"},
+        {"bos_token", "[CLS]"},        {"eos_token", "[SEP]"}, {"unk_token", "[UNK]"},
+        {"sep_token", "[SEP]"},        {"pad_token", "[PAD]"}, {"cls_token", "[CLS]"},
+        {"mask_token", "[MASK]"}};
     const OrderedJson added = {{"[MASK]", mask}};
     return {{"spm.model", std::move(model)},
             {"tokenizer_config.json", config.dump(2) + "\n"},

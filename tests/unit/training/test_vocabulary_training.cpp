@@ -3,11 +3,12 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "core/text/corpus/corpus_text.h"
 #include "core/text/corpus/vocabulary_training.h"
 #include "core/text/tokenizers/tokenizer.h"
-#include "tests/files.h"
+#include "tests/run_program.h"
 
 namespace locus::test::test_vocabulary_training {
 
@@ -64,6 +65,48 @@ TEST_CASE("vocabulary: our tokenizer opens what was learnt, with DeBERTa's speci
     CHECK(tokens.ids.front() == 1);
     CHECK(tokens.ids.back() == 2);
     CHECK(tokens.ids[3] == vocabulary.pieces - 1);
+}
+
+TEST_CASE("vocabulary: transformers finds the special pieces in a text as our tokenizer does", "[vocabulary][python]") {
+    const fs::path env = "/usr/bin/env";
+    if (run_file(env, {"python3", "-c", "import transformers, sentencepiece"}).status != 0) {
+        WARN("skipped: python3 here has no transformers and sentencepiece");
+        return;
+    }
+    const TemporaryFolder folder;
+    opened(of_corpus(), folder.path());
+    for (const fs::path& place : {folder.path(), fs::path(LOCUS_SOURCE_DIR) / "assets/models/tiny-v3"}) {
+        const auto tokenizer = open_tokenizer(place);
+        for (const char* text : {"the [MASK] came.", "[MASK]", "a [mask] b", "x [MASK] [MASK], y", "tom[MASK]lucy",
+                                 "[CLS] the [SEP] old [PAD] mall [UNK]"}) {
+            const Outcome outcome =
+                run_file(env, {"python3", "-c",
+                               "import sys\nfrom transformers import DebertaV2Tokenizer\n"
+                               "print(DebertaV2Tokenizer.from_pretrained(sys.argv[1])(sys.argv[2])['input_ids'])",
+                               place.string(), text});
+            INFO(place << " " << text << outcome.err);
+            REQUIRE(outcome.status == 0);
+            const auto theirs = nlohmann::json::parse(outcome.out).get<std::vector<std::int64_t>>();
+            CHECK(theirs == tokenizer->encode(text).ids);
+        }
+    }
+}
+
+TEST_CASE("vocabulary: the files name every special piece, for readers that take it for a word otherwise",
+          "[vocabulary]") {
+    for (const std::string& text :
+         {of_corpus().files.at("tokenizer_config.json"),
+          read_bytes(fs::path(LOCUS_SOURCE_DIR) / "assets/models/tiny-v3/tokenizer_config.json")}) {
+        const auto config = nlohmann::json::parse(text);
+        for (const auto& [role, piece] : std::map<std::string, std::string>{{"bos_token", "[CLS]"},
+                                                                            {"cls_token", "[CLS]"},
+                                                                            {"eos_token", "[SEP]"},
+                                                                            {"sep_token", "[SEP]"},
+                                                                            {"unk_token", "[UNK]"},
+                                                                            {"pad_token", "[PAD]"},
+                                                                            {"mask_token", "[MASK]"}})
+            CHECK(config.at(role) == piece);
+    }
 }
 
 TEST_CASE("vocabulary: every word of our corpus is one piece, and nothing is unknown", "[vocabulary]") {
