@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cerrno>
+#include <map>
 #include <new>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "core/check.h"
@@ -47,32 +49,51 @@ fs::path target_of(const fs::path& folder) {
     return target.has_filename() ? target : target.parent_path();
 }
 
-/// Removes a folder that is not in use any more.  Folders inside it belong to the user and go over to `folder`; where
-/// one cannot, all stays.
-void clear_away(const fs::path& draft, const fs::path& folder) {
+using FolderNames = std::set<std::string>;
+
+/// Removes a folder that is not in use any more.  Folders inside it belong to the user and go over to `folder`, except
+/// for those that are written with it, which are there anew; what the user has inside these goes over as well.  Where
+/// something cannot, all stays, and the answer is no.
+bool clear_away(const fs::path& draft, const fs::path& folder, const FolderNames& written) {
     std::error_code error;
     std::vector<fs::path> inside;
     for (const auto& entry : fs::directory_iterator(draft, error))
         if (entry.is_directory(error) && !entry.is_symlink(error)) inside.push_back(entry.path());
     for (const fs::path& one : inside) {
         const fs::path place = folder / one.filename();
-        if (fs::exists(fs::symlink_status(place, error))) return;
+        if (written.count(one.filename().string()) > 0) {
+            if (fs::is_directory(fs::symlink_status(place, error)) && !clear_away(one, place, {})) return false;
+            continue;
+        }
+        if (fs::exists(fs::symlink_status(place, error))) return false;
         fs::rename(one, place, error);
-        if (error) return;
+        if (error) return false;
     }
     fs::remove_all(draft, error);
+    return !error;
 }
 
-void clear_remains(const fs::path& target) {
+void clear_remains(const fs::path& target, const FolderNames& written) {
     std::error_code error;
     for (const fs::path& one : abandoned_drafts(target, kAside)) {
         if (fs::exists(fs::symlink_status(target, error)))
-            clear_away(one, target);
+            clear_away(one, target, written);
         else
             fs::rename(one, target, error);
     }
     for (const fs::path& one : abandoned_drafts(target, kFolderMark))
-        if (fs::is_directory(fs::symlink_status(one, error))) clear_away(one, target);
+        if (fs::is_directory(fs::symlink_status(one, error))) clear_away(one, target, written);
+    for (const fs::path& one : abandoned_drafts(target, kNewMark)) fs::remove_all(one, error);
+}
+
+/// The folder inside the new one that a file belongs into; "" for the new one itself.
+std::string folder_of(const FolderFile& file) { return fs::path(file.name).parent_path().string(); }
+
+FolderNames folders_of(const std::vector<FolderFile>& files) {
+    FolderNames names;
+    for (const FolderFile& file : files)
+        if (const std::string name = folder_of(file); !name.empty()) names.insert(name);
+    return names;
 }
 
 /// The folders above a new one; those that it had to make go again, unless it is kept.
@@ -129,50 +150,69 @@ std::optional<mode_t> mode_of(const fs::path& path) {
 
 /// The new folder while it is filled; goes away unless it is put in place.  Until then nobody else can look into it,
 /// and then it and its files have the modes of those that they replace.
+/// Folders that are written with it wait beside it, under a name by which they are known to be nobody else's: what a
+/// killed program leaves of them is removed, whereas folders inside a draft may be the user's.
 class DraftFolder {
 public:
-    DraftFolder(const fs::path& wanted, const fs::path& target)
-        : wanted_(wanted), target_(target), path_(draft_name(target, kFolderMark)), above_(wanted, target) {
+    DraftFolder(const fs::path& wanted, const fs::path& target, FolderNames written)
+        : wanted_(wanted),
+          target_(target),
+          path_(draft_name(target, kFolderMark)),
+          beside_(draft_name(target, kNewMark)),
+          written_(std::move(written)),
+          above_(wanted, target) {
         check_writable(target_, wanted_);
-        std::error_code error;
-        if (!fs::create_directory(path_, error)) throw_not_writable(wanted_, error ? error.value() : EEXIST);
-        mode_ = mode_of(target_).value_or(mode_of(path_).value_or(0755));
+        mode_ = make(path_, target_, wanted_);
         ::chmod(path_.c_str(), 0700);
     }
     ~DraftFolder() {
         try {
-            clear_away(path_, target_);
+            std::error_code ignored;
+            fs::remove_all(beside_, ignored);
+            clear_away(path_, target_, written_);
         } catch (const std::bad_alloc&) {  // the next write clears it away
         }
     }
     DraftFolder(const DraftFolder&) = delete;
     DraftFolder& operator=(const DraftFolder&) = delete;
 
+    void make_folders_inside() {
+        if (written_.empty()) return;
+        std::error_code error;
+        if (!fs::create_directory(beside_, error)) throw_not_writable(wanted_, error ? error.value() : EEXIST);
+        ::chmod(beside_.c_str(), 0700);
+        for (const std::string& name : written_) {
+            const fs::file_status old = fs::symlink_status(target_ / name, error);
+            if (fs::exists(old) && !fs::is_directory(old)) throw_not_writable(wanted_ / name, ENOTDIR);
+            check_writable(target_ / name, wanted_ / name);
+            modes_[name] = make(beside_ / name, target_ / name, wanted_ / name);
+            ::chmod((beside_ / name).c_str(), 0700);
+        }
+    }
+
     void write(const FolderFile& file) {
-        const fs::path draft = path_ / file.name, old = target_ / file.name;
+        const bool inside = !folder_of(file).empty();
+        const fs::path draft = (inside ? beside_ : path_) / file.name, old = target_ / file.name;
         std::error_code error;
         if (fs::is_directory(fs::symlink_status(old, error))) throw_not_writable(wanted_ / file.name, EISDIR);
         check_writable(old, wanted_ / file.name);
-        with_names_of(wanted_, path_, [&] { write_atomic_file(draft, file.write); });
+        with_names_of(wanted_, inside ? beside_ : path_, [&] { write_atomic_file(draft, file.write); });
         if (fs::is_regular_file(old, error)) ::chmod(draft.c_str(), mode_of(old).value_or(0644));
     }
 
     /// The other files of the old folder stay in the new one.
     void keep_others() {
-        std::error_code error;
-        for (const auto& entry : fs::directory_iterator(target_, error)) {
-            const fs::path copy = path_ / entry.path().filename();
-            if ((entry.is_directory(error) && !entry.is_symlink(error)) || fs::exists(fs::symlink_status(copy, error)))
-                continue;
-            fs::create_hard_link(entry.path(), copy, error);
-            if (error) fs::copy(entry.path(), copy, fs::copy_options::copy_symlinks, error);
-            if (error)
-                throw_not_writable(wanted_, entry.path().filename().string() + " cannot be kept: " + error.message());
-        }
+        keep_others_of(target_, path_);
+        for (const std::string& name : written_) keep_others_of(target_ / name, beside_ / name);
     }
 
     void put_in_place() {
-        flush();
+        flush(path_);
+        for (const std::string& name : written_) {
+            flush(beside_ / name);
+            ::chmod((beside_ / name).c_str(), modes_[name]);
+            if (::rename((beside_ / name).c_str(), (path_ / name).c_str()) != 0) throw_not_writable(wanted_, errno);
+        }
         ::chmod(path_.c_str(), mode_);
         std::error_code error;
         if (!fs::exists(target_, error)) {
@@ -185,9 +225,29 @@ public:
     }
 
 private:
+    /// Makes a folder -> the mode that it is to have in the end: that of the one that it replaces.
+    mode_t make(const fs::path& path, const fs::path& old, const fs::path& shown) const {
+        std::error_code error;
+        if (!fs::create_directory(path, error)) throw_not_writable(shown, error ? error.value() : EEXIST);
+        return mode_of(old).value_or(mode_of(path).value_or(0755));
+    }
+
+    void keep_others_of(const fs::path& old, const fs::path& draft) const {
+        std::error_code error;
+        for (const auto& entry : fs::directory_iterator(old, error)) {
+            const fs::path copy = draft / entry.path().filename();
+            if ((entry.is_directory(error) && !entry.is_symlink(error)) || fs::exists(fs::symlink_status(copy, error)))
+                continue;
+            fs::create_hard_link(entry.path(), copy, error);
+            if (error) fs::copy(entry.path(), copy, fs::copy_options::copy_symlinks, error);
+            if (error)
+                throw_not_writable(wanted_, entry.path().filename().string() + " cannot be kept: " + error.message());
+        }
+    }
+
     /// So that what the new names lead to is on the disk before the names are.
-    void flush() const {
-        for (const auto& entry : fs::directory_iterator(path_)) {
+    void flush(const fs::path& folder) const {
+        for (const auto& entry : fs::directory_iterator(folder)) {
             const int descriptor = ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
             if (descriptor < 0) continue;  // a link to nowhere
             const int failed = ::fsync(descriptor) != 0 && errno == EIO ? errno : 0;
@@ -205,12 +265,14 @@ private:
             ::rename(aside.c_str(), target_.c_str());
             throw_not_writable(wanted_, error);
         }
-        clear_away(aside, target_);
+        clear_away(aside, target_, written_);
     }
 
-    fs::path wanted_, target_, path_;
+    fs::path wanted_, target_, path_, beside_;
+    FolderNames written_;
     FoldersAbove above_;
     mode_t mode_ = 0755;
+    std::map<std::string, mode_t> modes_;
 };
 
 /// A folder's draft that never holds anything of the user's.
@@ -250,14 +312,18 @@ FolderFile folder_file(std::string name, std::string bytes) {
 
 void write_atomic_folder(const fs::path& folder, const std::vector<FolderFile>& files) {
     const fs::path target = target_of(folder);
-    clear_remains(target);
-    DraftFolder draft(folder, target);
+    const FolderNames inside = folders_of(files);
+    for (const std::string& name : inside)
+        LOCUS_CHECK(!fs::path(name).has_parent_path(), name + ": a folder inside a folder inside is not written");
+    clear_remains(target, inside);
+    DraftFolder draft(folder, target, inside);
+    draft.make_folders_inside();
     for (const FolderFile& file : files) draft.write(file);
     draft.keep_others();
     draft.put_in_place();
 }
 
-void tidy_atomic_folder(const fs::path& folder) { clear_remains(target_of(folder)); }
+void tidy_atomic_folder(const fs::path& folder) { clear_remains(target_of(folder), {}); }
 
 void write_new_folder(const fs::path& folder, const std::function<void(const fs::path& draft)>& fill) {
     const fs::path target = target_of(folder);

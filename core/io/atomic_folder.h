@@ -10,7 +10,7 @@
 namespace locus {
 
 struct FolderFile {
-    std::string name;  // without a path
+    std::string name;  // of the file, or of a folder inside and the file: "generator/config.json"
     std::function<void(const ByteSink&)> write;
 };
 
@@ -19,11 +19,12 @@ FolderFile folder_file(std::string name, std::string bytes);
 
 /// Writes the files into a new folder beside `folder` and lets the two change places in one step, so that a reader, or
 /// a program that runs after one that was killed, finds all of the old files or all of the new ones.  What else the old
-/// folder held is in the new one too, and so are the modes of the folder and of files that were there.  Folders above
-/// are made; a link to a folder stays.
+/// folder held is in the new one too, and so are the modes of the folder and of files that were there; the same goes
+/// for folders inside that files are written into.  Folders above are made; a link to a folder stays.
 /// Throws Error(unreadable) that names the folder or file and the reason (not writable, disk full, not a folder); the
 /// old one is then as it was, and nothing half-written stays.  A program that is killed in between leaves at most
-/// ".NAME.part-PROCESS" beside the folder, which the next write or tidy_atomic_folder() removes.
+/// ".NAME.part-PROCESS" and ".NAME.new-PROCESS" beside the folder, which the next write or tidy_atomic_folder()
+/// removes.
 void write_atomic_folder(const std::filesystem::path& folder, const std::vector<FolderFile>& files);
 
 /// Puts right what a program left that was killed while it wrote this folder: what is half is removed, and folders

@@ -317,6 +317,50 @@ TEST_CASE("whole folder: a reader always finds files of one moment", "[folder]")
     CHECK(read_bytes(model / "b.txt") == "39");
 }
 
+TEST_CASE("whole folder: files of a folder inside are of the same moment", "[folder]") {
+    const TemporaryFolder folder;
+    const fs::path model = folder / "model";
+    const auto both = [](const std::string& age) {
+        return std::vector<FolderFile>{folder_file("a.txt", age + " a"), folder_file("in/b.txt", age + " b")};
+    };
+    write_atomic_folder(model, both("old"));
+    CHECK(names_in(folder.path()) == Names{"model"});
+    CHECK(names_in(model) == Names{"a.txt", "in"});
+    // What is somebody else's stays, there too; and so do modes.
+    write_bytes(model / "in/notes.txt", "notes");
+    fs::create_directories(model / "in/pictures");
+    write_bytes(model / "in/pictures/p.png", "picture");
+    fs::create_directory(model / "looks");
+    fs::permissions(model / "in", fs::perms::owner_all);
+    write_atomic_folder(model, both("new"));
+    CHECK(names_in(folder.path()) == Names{"model"});
+    CHECK(names_in(model) == Names{"a.txt", "in", "looks"});
+    CHECK(names_in(model / "in") == Names{"b.txt", "notes.txt", "pictures"});
+    CHECK(read_bytes(model / "in/b.txt") == "new b");
+    CHECK(read_bytes(model / "in/pictures/p.png") == "picture");
+    CHECK(fs::status(model / "in").permissions() == fs::perms::owner_all);
+    // A full disk, and a program that is killed, leave nothing of either.
+    const std::vector<FolderFile> large = {folder_file("a.txt", "newest a"),
+                                           folder_file("in/b.txt", std::string(1000, 'b'))};
+    for (const fs::path& place : {model, folder / "first"}) {
+        CHECK(sentence_on_full_disk(64, [&] { write_atomic_folder(place, large); }) ==
+              (place / "in/b.txt").string() + ": cannot be written: File too large");
+        CHECK(status_of_child([&] {
+                  write_atomic_folder(place, {folder_file("a.txt", "newest a"), folder_file("in/c.txt", "c"),
+                                              FolderFile{"in/b.txt", [](const ByteSink&) { ::_exit(7); }}});
+              }) == 7);
+        tidy_atomic_folder(place);
+        CHECK(names_in(folder.path()) == Names{"model"});
+        CHECK(read_bytes(model / "a.txt") == "new a");
+        CHECK(names_in(model / "in") == Names{"b.txt", "notes.txt", "pictures"});
+        CHECK(read_bytes(model / "in/b.txt") == "new b");
+    }
+    write_bytes(model / "file", "x");
+    CHECK(refusal([&] { write_atomic_folder(model, {folder_file("file/b.txt", "b")}); }) ==
+          (model / "file").string() + ": cannot be written: Not a directory");
+    CHECK(names_in(folder.path()) == Names{"model"});
+}
+
 TEST_CASE("new folder: what is filled gets the name, and what a killed program left goes", "[folder]") {
     const TemporaryFolder folder;
     const fs::path kit = folder / "above/kit";
