@@ -90,7 +90,10 @@ TokenSentences read_token_sentences(const std::filesystem::path& corpus, const T
         sentences.count_cuts(std::max<Index>(0, sentences.count() - before - 1));
     }
     if (sentences.count() == 0)
-        throw Error(Fault::unreadable, corpus.string() + ": holds no piece of the tokenizer's vocabulary");
+        throw Error(
+            Fault::unreadable,
+            corpus.string() +
+                ": holds no word that its tokenizer knows, special pieces aside, expected sentences to learn from");
     return sentences;
 }
 

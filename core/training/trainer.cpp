@@ -4,6 +4,7 @@
 
 #include "core/models/deberta.h"
 #include "core/models/deberta_weights.h"
+#include "core/text/text_table.h"
 #include "core/training/parameters.h"
 
 namespace locus {
@@ -67,8 +68,11 @@ Trainer::Trainer(const DebertaConfig& config, TrainingPlan plan, ThreadPool& poo
       gradients_(words_.values.zeros()) {
     if (plan_.objective != Objective::replaced_tokens) return;
     detector_ = fresh(config, detector_tensors(config), plan_, kFreshDetector);
-    // The delta starts at 0: both see one table at first.
-    if (plan_.sharing != EmbeddingSharing::none) detector_->values.row(kWordTable).setZero();
+    // The deltas start at 0: both see the same tables at first.  Source: microsoft/DeBERTa rtd_task.py, where
+    // position_bias begins as zeros like word_bias.
+    for (const char* table : {kWordTable, kAbsoluteTable})
+        if (plan_.sharing != EmbeddingSharing::none && detector_->values.has(table) && words_.values.has(table))
+            detector_->values.row(table).setZero();
     detector_model_.emplace(config, TrainingSwitches{false, plan_.switches.checkpointing, plan_.switches.engine}, pool);
     detector_gradients_ = detector_->values.zeros();
 }
@@ -82,7 +86,8 @@ void Trainer::set_steps(Index steps) {
 }
 
 double Trainer::rate() const {
-    return learning_rate(plan_.rate, step_, std::min(plan_.warmup, plan_.steps), plan_.steps);
+    const Index longest = plan_.warmup_follows ? plan_.steps / 10 : plan_.steps;
+    return learning_rate(plan_.rate, step_, std::min(plan_.warmup, longest), plan_.steps);
 }
 
 Dropout Trainer::dropout(std::uint64_t pass) const {
@@ -127,16 +132,31 @@ void Trainer::check_numbers(const StepReport& report, const PackedBatch& batch, 
     if (std::isfinite(report.loss) && std::isfinite(report.detection) && std::isfinite(report.sift) &&
         std::isfinite(gradient_norm(gradients)))
         return;
-    const std::string begin = "step " + std::to_string(report.step) + ": ";
     const std::string stage = first_unusual_stage(words_.config, words_.values, plan_.switches.decoder, batch);
     if (!stage.empty())
-        throw Error(Fault::unsupported,
-                    begin + "the loss is not a number; the first stage that went wrong is " + stage);
+        throw_unusual(report.step, "the loss is not a number; the first stage that went wrong is " + stage);
     for (const auto& one : gradients.entries())
         if (!gradients.row(one.name).allFinite())
-            throw Error(Fault::unsupported,
-                        begin + "a gradient is not a number; the first one that went wrong is grad." + one.name);
-    throw Error(Fault::unsupported, begin + "the loss of the objective beside the masked words is not a number");
+            throw_unusual(report.step, "a gradient is not a number; the first one that went wrong is grad." + one.name);
+    throw_unusual(report.step, "the loss of the objective beside the masked words is not a number");
+}
+
+void Trainer::throw_unusual(Index step, const std::string& what) const {
+    throw Error(Fault::unsupported, "step " + std::to_string(step) + ": " + what + ", expected a lower rate than " +
+                                        format_number(plan_.rate));
+}
+
+void Trainer::throw_no_number(const std::string& what) const {
+    throw_unusual(step_, what + " is not a number any more");
+}
+
+void Trainer::check_weights() {
+    const auto check = [&](const Parameters<float>& values) {
+        for (const auto& one : values.entries())
+            if (!values.row(one.name).allFinite()) throw_no_number(one.name);
+    };
+    check(words_.values);
+    if (detector_) check(detector_->values);
 }
 
 void Trainer::move(TrainedNetwork& network, Parameters<float>& gradients, double& norm) {

@@ -22,6 +22,7 @@ struct TrainingPlan {
     std::optional<SiftSettings> sift;  // masked words alone
     double hidden_dropout = 0.1, attention_dropout = 0.1;
     Index steps = 1000, warmup = 100;
+    bool warmup_follows = false;  // the warm-up is a tenth of the steps, however many they become, and at most `warmup`
     double rate = 1e-3, clip = 1;
     AdamWSettings optimiser;
     double deviation = 0.02;  // of fresh weights
@@ -68,6 +69,10 @@ public:
 
     Index steps() const { return step_; }
     const TrainingPlan& plan() const { return plan_; }
+    /// Throws Error(unsupported) that names the first tensor that holds what is not a number.
+    void check_weights();
+    /// Throws Error(unsupported): `what` is not a number any more after the steps that were made.
+    [[noreturn]] void throw_no_number(const std::string& what) const;
     /// Changes how long the run is, and with it the learning rates still to come: a run of fewer steps than its warm-up
     /// ends at the peak.
     void set_steps(Index steps);
@@ -86,6 +91,7 @@ private:
     void detection(const PackedBatch& batch, StepReport& report);
     double rate() const;
     void check_numbers(const StepReport& report, const PackedBatch& batch, const Parameters<float>& gradients);
+    [[noreturn]] void throw_unusual(Index step, const std::string& what) const;
     void move(TrainedNetwork& network, Parameters<float>& gradients, double& norm);
 
     TrainingPlan plan_;

@@ -140,6 +140,19 @@ TEST_CASE("trainer: with GDES both models see one table at first", "[training][r
     CHECK(trainer.detector_values().row(kWordTable) == trainer.words().values.row(kWordTable));
     trainer.step(easy_batch(0));
     CHECK_FALSE(trainer.detector()->values.row(kWordTable).isZero(0));
+    // The table of absolute positions is shared in the same way where both have one.
+    DebertaConfig biased = config;
+    biased.position_biased_input = true;
+    plan.switches.decoder = false;
+    for (const bool shared : {true, false}) {
+        plan.sharing = shared ? EmbeddingSharing::gdes : EmbeddingSharing::none;
+        Trainer positions(biased, plan, pool);
+        REQUIRE(positions.words().values.has(kAbsoluteTable));
+        CHECK(positions.detector()->values.row(kAbsoluteTable).isZero(0) == shared);
+        CHECK((positions.detector_values().row(kAbsoluteTable) == positions.words().values.row(kAbsoluteTable)) ==
+              shared);
+    }
+    plan.switches.decoder = true;
     plan.sharing = EmbeddingSharing::es;
     Trainer shared(config, plan, pool);
     shared.step(easy_batch(0));
@@ -158,7 +171,9 @@ TEST_CASE("trainer: a loss that is no number stops the run, names the stage and 
         std::numeric_limits<float>::quiet_NaN();
     const Parameters<float> before = trainer.words().values;
     const std::string sentence = refusal([&] { trainer.step(easy_batch(1)); });
-    CHECK(sentence == "step 2: the loss is not a number; the first stage that went wrong is layer.1.k");
+    CHECK(sentence ==
+          "step 2: the loss is not a number; the first stage that went wrong is layer.1.k, expected a lower rate than "
+          "0.01");
     CHECK(trainer.steps() == 1);
     CHECK(same_bits(before, trainer.words().values));
 }
@@ -173,6 +188,18 @@ TEST_CASE("trainer: a run that was shorter than its warm-up for a while has it a
     CHECK(trainer.step(easy_batch(1)).rate == Approx(small_plan().rate * 2 / 5));
     CHECK(refusal([&] { trainer.set_steps(0); }).starts_with("steps is 0"));
     CHECK(trainer.plan().steps == 60);
+}
+
+TEST_CASE("trainer: a warm-up that follows the number of steps is a tenth of them, up to the longest", "[training]") {
+    ThreadPool pool(1);
+    TrainingPlan plan = small_plan();
+    plan.warmup_follows = true;
+    Trainer trainer(small_config(), plan, pool);
+    trainer.set_steps(20);  // the first 2 on the way up
+    CHECK(trainer.step(easy_batch(1)).rate == Approx(plan.rate / 2));
+    CHECK(trainer.step(easy_batch(1)).rate == Approx(plan.rate));
+    trainer.set_steps(1000);
+    CHECK(trainer.step(easy_batch(1)).rate == Approx(plan.rate * 3 / 5));
 }
 
 TEST_CASE("trainer: a plan that cannot be followed is refused by the name of its field", "[training]") {
