@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "core/io/input_file.h"
+#include "core/text/text_table.h"
 #include "core/training/masked_words.h"
 
 namespace locus {
@@ -39,6 +41,19 @@ bool differ_clearly(const AblationRow& a, const AblationRow& b) {
     return std::abs(a.mean() - b.mean()) > 2 * error;
 }
 
+namespace {
+
+/// A model that has run away is no row of a table.
+double checked_loss(TrainingRun& run, const AblatedModel& model, std::uint64_t seed) {
+    try {
+        return checked_heldout_loss(run);
+    } catch (const Error& error) {
+        throw Error(error.fault(), model.name + ", seed " + std::to_string(seed) + ": " + error.what());
+    }
+}
+
+}  // namespace
+
 std::vector<AblationRow> ablate(const TrainingTask& task, const std::vector<std::uint64_t>& seeds,
                                 const std::filesystem::path& folder, ThreadPool& pool,
                                 const std::function<bool(const AblationMoment&)>& watch) {
@@ -57,11 +72,15 @@ std::vector<AblationRow> ablate(const TrainingTask& task, const std::vector<std:
     for (const std::uint64_t seed : seeds)
         for (AblationRow& row : rows) {
             TrainingRun run(ablated_task(task, row.model, seed), folder, pool);
+            LOCUS_CHECK(run.has_heldout(), "heldout is " + format_number(task.heldout) + ", which is none of the " +
+                                               std::to_string(run.sentences()) + " sentences of " +
+                                               printable(task.corpus.string()) +
+                                               ", expected a larger share or more sentences to judge the models by");
             while (run.trainer().steps() < task.plan.steps) {
                 const StepReport report = run.step();
                 if (!watch({row.model, seed, number, runs, report})) return rows;
             }
-            row.losses.push_back(run.heldout_loss());
+            row.losses.push_back(checked_loss(run, row.model, seed));
             ++number;
         }
     return rows;

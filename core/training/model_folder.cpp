@@ -45,7 +45,8 @@ std::string deberta_config_json(const DebertaConfig& config, const TrainingField
         {"max_position_embeddings", config.max_position_embeddings},
         {"max_relative_positions",
          config.max_relative_positions == config.max_position_embeddings ? -1 : config.max_relative_positions},
-        {"norm_rel_ebd", config.norm_rel_ebd ? "layer_norm" : "none"},
+        // Without relative positions there is no table to norm, and no weights of such a norm are written.
+        {"norm_rel_ebd", config.norm_rel_ebd && config.relative_attention ? "layer_norm" : "none"},
         {"num_attention_heads", config.num_attention_heads},
         {"num_hidden_layers", config.num_hidden_layers},
         {"pad_token_id", config.pad_token_id ? Json(*config.pad_token_id) : Json(nullptr)},
@@ -80,16 +81,25 @@ std::vector<TensorToWrite> hugging_face_tensors(const Parameters<float>& values,
     return tensors;
 }
 
-void write_model_folder(const std::filesystem::path& folder, const ModelFolder& model, const Parameters<float>& values,
-                        Dtype dtype) {
+std::string masked_word_class(const DebertaConfig& config) {
+    // Source: transformers modeling_deberta_v2.py DebertaV2LMPredictionHead, which is hidden_size wide throughout.
+    return config.embedding_size == config.hidden_size ? "DebertaV2ForMaskedLM" : "DebertaV2Model";
+}
+
+std::vector<FolderFile> model_files(const ModelFolder& model, const Parameters<float>& values, Dtype dtype) {
     std::vector<FolderFile> files = {folder_file("config.json", deberta_config_json(model.config, model.fields))};
     for (const auto& [name, bytes] : model.tokenizer) files.push_back(folder_file(name, bytes));
     if (!model.readme.empty()) files.push_back(folder_file("README.md", model.readme));
-    files.push_back({"model.safetensors", [&](const ByteSink& sink) {
+    files.push_back({"model.safetensors", [&values, dtype](const ByteSink& sink) {
                          write_safetensors(sink, hugging_face_tensors(values, dtype), {{"format", "pt"}});
                      }});
     files.insert(files.end(), model.more.begin(), model.more.end());
-    write_atomic_folder(folder, files);
+    return files;
+}
+
+void write_model_folder(const std::filesystem::path& folder, const ModelFolder& model, const Parameters<float>& values,
+                        Dtype dtype) {
+    write_atomic_folder(folder, model_files(model, values, dtype));
 }
 
 TokenizerBytes read_tokenizer_bytes(const std::filesystem::path& folder) {

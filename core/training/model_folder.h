@@ -27,6 +27,11 @@ std::string deberta_config_json(const DebertaConfig& config, const TrainingField
 /// (lm_predictions.lm_head, mask_predictions); the output words are the word table.  They refer to `values`.
 std::vector<TensorToWrite> hugging_face_tensors(const Parameters<float>& values, Dtype dtype = Dtype::f32);
 
+/// The class of transformers that opens the model of this configuration with its masked-word head:
+/// DebertaV2ForMaskedLM, or DebertaV2Model, which leaves the head out, where the head has another width than
+/// transformers gives it.
+std::string masked_word_class(const DebertaConfig& config);
+
 struct ModelFolder {
     DebertaConfig config;
     TrainingFields fields;
@@ -34,6 +39,11 @@ struct ModelFolder {
     std::string readme;            // "" : no README.md
     std::vector<FolderFile> more;  // whatever else belongs to the same moment
 };
+
+/// The files of such a folder: config.json, model.safetensors, the tokenizer's, README.md and the others.  They refer
+/// to `model` and `values`.
+std::vector<FolderFile> model_files(const ModelFolder& model, const Parameters<float>& values,
+                                    Dtype dtype = Dtype::f32);
 
 /// Writes config.json, model.safetensors, the tokenizer's files and README.md as one: write_atomic_folder() says what
 /// happens to what was there, and what is thrown.  A cut or older folder never mixes with the new one.

@@ -1,6 +1,7 @@
 #include "core/training/training_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -34,7 +35,9 @@ TrainingRun::TrainingRun(TrainingTask task, const std::filesystem::path& folder,
     for (const auto& [name, bytes] : vocabulary_.files) write_atomic_file(folder / name, bytes);
     tokenizer_ = open_tokenizer(folder);
     masking_ = masking_vocabulary(*tokenizer_, vocabulary_.pieces);
+    // The vocabulary is a new one, whatever the configuration was made for: its [PAD] is 0.
     task_.config.vocab_size = vocabulary_.pieces;
+    task_.config.pad_token_id = 0;
     sentences_ = read_token_sentences(task_.corpus, *tokenizer_, task_.config.max_position_embeddings);
     for (Index s = 0; s < sentences_.count(); ++s) longest_ = std::max(longest_, sentences_.length(s));
     split_ = split_corpus(sentences_.count(), task_.heldout, task_.plan.seed);
@@ -56,6 +59,13 @@ double TrainingRun::heldout_loss() {
         targets += some;
     }
     return targets > 0 ? sum / targets : std::numeric_limits<double>::quiet_NaN();
+}
+
+double checked_heldout_loss(TrainingRun& run) {
+    run.trainer().check_weights();
+    const double loss = run.heldout_loss();
+    if (run.has_heldout() && !std::isfinite(loss)) run.trainer().throw_no_number("the loss on sentences never seen");
+    return loss;
 }
 
 namespace {
@@ -101,6 +111,7 @@ Json setting_of(const TrainingTask& task) {
                         {"masking.mask", task.masking.mask},
                         {"masking.keep", task.masking.keep},
                         {"masking.most", task.masking.most}});
+    if (plan.warmup_follows) setting["warmup_follows"] = true;  // states of trainings by steps never said so
     if (plan.sift)
         setting.update(Json{{"sift.deviation", plan.sift->deviation},
                             {"sift.rate", plan.sift->rate},
@@ -215,6 +226,7 @@ TrainingTask parse_saved_task(const std::string& text, const std::filesystem::pa
     plan.rate = fields.positive("rate", plan.rate);
     plan.deviation = fields.positive("deviation", plan.deviation);
     plan.warmup = fields.number("warmup", 0, plan.warmup);
+    plan.warmup_follows = fields.flag("warmup_follows", false);
     const nlohmann::json* seed = fields.find("seed");
     if (!seed || !seed->is_number_unsigned()) fields.throw_unreadable("seed", "a whole number");
     plan.seed = seed->get<std::uint64_t>();
@@ -248,6 +260,7 @@ void TrainingFolder::save(const std::string& readme) {
     const FolderFile state = {kTrainingState, [&](const ByteSink& sink) {
                                   write_safetensors(sink, tensors, {{"training", description.dump()}});
                               }};
+    model.fields.architecture = masked_word_class(model.config);
     if (!trainer.detector()) {
         model.more.push_back(state);
         write_model_folder(folder_, model, trainer.words().values);
@@ -257,8 +270,15 @@ void TrainingFolder::save(const std::string& readme) {
     detector.config = trainer.detector()->config;
     detector.fields.architecture = "DebertaV2Model";  // its head is no class of transformers
     detector.more.push_back(state);
-    write_model_folder(folder_, detector, trainer.detector_values());
-    write_model_folder(folder_ / "generator", model, trainer.words().values);
+    model.readme =
+        "# The generator of a DeBERTa model trained by Locus\n\nThe README.md of the folder above says how both were "
+        "trained.\n\nTransformers opens this folder as `" +
+        model.fields.architecture + "`.\n";
+    const Parameters<float> detected = trainer.detector_values();
+    std::vector<FolderFile> files = model_files(detector, detected);
+    for (FolderFile& file : model_files(model, trainer.words().values))
+        files.push_back({"generator/" + file.name, std::move(file.write)});
+    write_atomic_folder(folder_, files);
 }
 
 void TrainingFolder::resume() {

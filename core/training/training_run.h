@@ -14,7 +14,7 @@ namespace locus {
 /// What is trained on what.
 struct TrainingTask {
     std::filesystem::path corpus;
-    DebertaConfig config;  // vocab_size is set from the vocabulary
+    DebertaConfig config;  // vocab_size and pad_token_id are set from the vocabulary
     TrainingPlan plan;
     Index pieces = 0;  // of the vocabulary; 0: as many as the text gives
     Index batch_tokens = 1024;
@@ -61,6 +61,10 @@ private:
     std::unique_ptr<Trainer> trainer_;
 };
 
+/// The loss on sentences held out, NaN where there are none.  Throws Error(unsupported) that names the first tensor
+/// that holds what is not a number, or that loss: a step may leave weights that only the next one would see.
+double checked_heldout_loss(TrainingRun& run);
+
 // A training on disk: the model as it is now, and all that is needed to go on with it as if it had never stopped.
 
 /// What is in a folder beside the model.
@@ -82,8 +86,8 @@ public:
     TrainingFolder(std::filesystem::path folder, TrainingRun& run);
 
     /// Writes the model and the training's state as one; what was there is replaced as a whole or stays, as
-    /// write_atomic_folder() says.  With replaced tokens the model is the discriminator, and after it the generator
-    /// is written for itself into a folder inside: resume() reads the outer state alone.
+    /// write_atomic_folder() says.  With replaced tokens the model is the discriminator, and the generator is in a
+    /// folder inside: resume() reads the outer state alone.
     void save(const std::string& readme);
 
     /// Puts the run where the folder's training stands, to the last bit.  The number of steps, which decides the

@@ -73,6 +73,28 @@ TEST_CASE("ablation: a difference within the spread of the seeds is none", "[tra
     CHECK_FALSE(differ_clearly(row_of({1}), row_of({9})));
 }
 
+TEST_CASE("ablation: a share that holds out no sentence, and a model that has run away, are refused", "[training]") {
+    const TemporaryFolder folder;
+    std::string text;
+    for (const std::string& sentence : position_sentences(3, 24)) text += sentence + "\n";
+    const fs::path corpus = write_bytes(folder / "corpus.txt", text);
+    ThreadPool pool(1);
+    const auto sentence = [&](const TrainingTask& task, Fault fault) {
+        return refusal([&] { ablate(task, {4}, folder.path(), pool, [](const AblationMoment&) { return true; }); },
+                       fault);
+    };
+    TrainingTask task = tiny_task(corpus);
+    task.heldout = 0.02;  // of 24, less than half a sentence
+    CHECK(sentence(task, Fault::usage) == "heldout is 0.02, which is none of the 24 sentences of " + corpus.string() +
+                                              ", expected a larger share or more sentences to judge the models by");
+    task.heldout = 0.2;
+    task.plan.rate = 1e38;
+    task.plan.steps = 1;
+    CHECK(sentence(task, Fault::unsupported) ==
+          "all terms, seed 4: step 1: the loss on sentences never seen is not a number any more, expected a lower rate "
+          "than 1e+38");
+}
+
 TEST_CASE("ablation: what leaves nothing to leave out or to judge by is refused", "[training]") {
     ThreadPool pool(1);
     const auto refused = [&](auto change, const std::vector<std::uint64_t>& seeds, const std::string& named) {

@@ -7,7 +7,7 @@
 #include "core/text/corpus/position_grammar.h"
 #include "core/training/parameters.h"
 #include "core/training/training_run.h"
-#include "tests/files.h"
+#include "tests/run_program.h"
 
 namespace locus::test::test_training_folder {
 
@@ -104,10 +104,36 @@ TEST_CASE("training folder: of replaced tokens, both networks can be opened", "[
     CHECK_THAT(detector.config_json, Contains("\"DebertaV2Model\""));
 }
 
+TEST_CASE("training folder: of replaced tokens, both models are written or none", "[training_folder][bad]") {
+    Small small(Objective::replaced_tokens);
+    const auto run = small.run();
+    steps(*run, 1);
+    TrainingFolder training(small.out(), *run);
+    // Where no generator can be, there is no discriminator either.
+    fs::create_directory(small.out());
+    write_bytes(small.out() / "generator", "a file");
+    CHECK(refusal([&] { training.save("# Both\n"); }) ==
+          (small.out() / "generator").string() + ": cannot be written: Not a directory");
+    CHECK(listing(small.out()) == std::vector<std::string>{"generator"});
+    fs::remove(small.out() / "generator");
+    training.save("# Both\n");
+    // What somebody laid beside the generator stays there.
+    write_bytes(small.out() / "generator/notes.txt", "mine");
+    fs::create_directory(small.out() / "generator/looks");
+    write_bytes(small.out() / "generator/looks/a.png", "a");
+    steps(*run, 1);
+    training.save("# Both\n");
+    CHECK(read_bytes(small.out() / "generator/notes.txt") == "mine");
+    CHECK(read_bytes(small.out() / "generator/looks/a.png") == "a");
+    CHECK_THAT(read_bytes(small.out() / "generator/README.md"), Contains("# The generator of"));
+    CHECK(small.folder.count() == 3);  // corpus, words, model
+}
+
 TEST_CASE("training folder: its task is what a training was begun with", "[training_folder]") {
     for (const Objective objective : {Objective::masked_words, Objective::replaced_tokens}) {
         Small small(objective);
         TrainingPlan& plan = small.task.plan;
+        plan.warmup_follows = objective == Objective::masked_words;
         small.task.pieces = 70;
         small.task.batch_tokens = 99;
         small.task.heldout = 0.125;
@@ -133,6 +159,7 @@ TEST_CASE("training folder: its task is what a training was begun with", "[train
         CHECK((found.plan.hidden_dropout == 0.25 && found.plan.attention_dropout == 0.375));
         CHECK((found.plan.rate == 0.0625 && found.plan.warmup == 7 && found.plan.steps == 44));
         CHECK(found.plan.seed == 0xfedcba9876543210);
+        CHECK(found.plan.warmup_follows == plan.warmup_follows);
     }
 }
 
