@@ -19,23 +19,33 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json as_json(const std::vector<AblationRow>& rows, const TrainingTask& task) {
+Json as_json(const std::vector<AblationRow>& rows, const TrainingTask& task, bool stopped) {
     Json models = Json::array();
-    for (const AblationRow& row : rows)
+    for (const AblationRow& row : rows) {
+        Json losses = Json::array();
+        for (const double loss : row.losses) losses.push_back(json_number(loss));
         models.push_back({{"model", row.model.name},
                           {"c2p", row.model.c2p},
                           {"p2c", row.model.p2c},
                           {"decoder", row.model.decoder},
-                          {"losses", row.losses},
+                          {"losses", losses},
                           {"mean", row.losses.empty() ? Json() : json_number(row.mean())},
                           {"spread", row.losses.empty() ? Json() : json_number(row.spread())},
                           {"differs_clearly_from_all", differ_clearly(row, rows.front())}});
-    return {{"steps", task.plan.steps}, {"batch_tokens", task.batch_tokens}, {"models", models}};
+    }
+    return {{"steps", task.plan.steps}, {"batch_tokens", task.batch_tokens}, {"stopped", stopped}, {"models", models}};
 }
 
 /// One line now and then; on a terminal one that renews itself.
 class Progress {
 public:
+    Progress() = default;
+    ~Progress() {
+        if (line_open_) std::cerr << std::endl;  // what follows begins on a line of its own
+    }
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
+
     void operator()(const AblationMoment& at, Index steps) {
         const auto now = std::chrono::steady_clock::now();
         const double passed = std::chrono::duration<double>(now - begin_).count();
@@ -49,12 +59,14 @@ public:
                   << ", seed " << at.seed << "  step " << at.step.step << "/" << steps << "  loss "
                   << loss_text(at.step.loss) << "  " << left / 60 << ":" << (left % 60 < 10 ? "0" : "") << left % 60
                   << " left" << (terminal_ && !ends ? "" : "\n") << std::flush;
+        line_open_ = terminal_ && !ends;
     }
 
 private:
     const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
     const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
     std::chrono::steady_clock::time_point said_ = begin_;
+    bool line_open_ = false;
 };
 
 }  // namespace
@@ -89,15 +101,24 @@ int train_ablation(const TrainingTask& task, const TrainRequest& request, const 
                    ThreadPool& pool, const std::function<bool()>& stopped) {
     std::vector<std::uint64_t> seeds;
     for (Index n = 0; n < request.seeds; ++n) seeds.push_back(request.seed + static_cast<std::uint64_t>(n));
-    Progress progress;
-    const auto rows = ablate(task, seeds, scratch, pool, [&](const AblationMoment& at) {
-        if (!request.json) progress(at, task.plan.steps);
-        return !stopped();
-    });
+    std::vector<AblationRow> rows;
+    {
+        Progress progress;
+        rows = ablate(task, seeds, scratch, pool, [&](const AblationMoment& at) {
+            if (!request.json) progress(at, task.plan.steps);
+            return !stopped();
+        });
+    }
+    std::size_t made = 0;
+    for (const AblationRow& row : rows) made += row.losses.size();
+    const std::size_t wished = rows.size() * seeds.size();
     if (request.json)
-        std::cout << as_json(rows, task).dump(2) << '\n';
+        std::cout << as_json(rows, task, made < wished).dump(2) << '\n';
     else
-        std::cout << ablation_text(rows, task);
+        std::cout << ablation_text(rows, task)
+                  << (made < wished
+                          ? "\nstopped after " + std::to_string(made) + " of " + std::to_string(wished) + " runs\n"
+                          : "");
     return 0;
 }
 

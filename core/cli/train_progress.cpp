@@ -16,7 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kOld = 0.95;  // share of the past in a running mean
+constexpr double kOld = 0.95;                 // share of the past in a running mean
+constexpr Index kMostSteps = Index{1} << 30;  // as many as --steps may be
 
 /// "2:05"
 std::string clock_time(double seconds) {
@@ -39,11 +40,17 @@ TrainProgress::TrainProgress(bool json, double minutes)
       minutes_(minutes),
       begin_(std::chrono::steady_clock::now()) {}
 
+TrainProgress::~TrainProgress() {
+    if (line_open_) std::cout << std::endl;
+}
+
 Index TrainProgress::steps_in_time(Index done, Index steps) const {
     const Index here = first_step_ < 0 ? 0 : last_step_ - first_step_ + 1;
-    if (minutes_ <= 0 || here < 3) return steps;
-    const double left = std::max(0.0, 60 * minutes_ - seconds());
-    return done + std::max<Index>(1, static_cast<Index>(left / seconds() * static_cast<double>(here)));
+    // A training that had made all of its steps goes on: at the rate of its last one, which is 0, it would not learn.
+    if (minutes_ <= 0 || here < 3) return done < steps ? steps : std::min(2 * done, kMostSteps);
+    const double left = std::max(0.0, 60 * minutes_ - seconds()),
+                 fit = std::min(left / seconds() * static_cast<double>(here), static_cast<double>(kMostSteps));
+    return std::min(done + std::max<Index>(1, static_cast<Index>(fit)), kMostSteps);
 }
 
 std::string TrainProgress::line(const StepReport& report, Index steps) const {
@@ -68,6 +75,7 @@ void TrainProgress::step(const StepReport& report, Index steps) {
     const double now = seconds(), period = terminal_ ? 0.2 : json_ ? 1 : 5;
     if (now - said_ < period && report.step != first_step_ && report.step != steps) return;
     said_ = now;
+    line_open_ = terminal_;
     if (json_)
         std::cout << Json{{"step", report.step},
                           {"steps", steps},
@@ -88,6 +96,7 @@ void TrainProgress::say(const std::string& sentence) {
     if (json_) return;
     if (terminal_) std::cout << "\r\x1b[K";
     std::cout << sentence << std::endl;
+    line_open_ = false;
 }
 
 void TrainProgress::finish(TrainingRun& run, double heldout, const std::string& out, const std::string& go_on,
@@ -96,10 +105,10 @@ void TrainProgress::finish(TrainingRun& run, double heldout, const std::string& 
     if (json_) {
         std::cout << Json{{"out", out},
                           {"step", step},
-                          {"heldout_loss", json_number(heldout)},
+                          {"heldout_loss", run.has_heldout() ? json_number(heldout) : Json()},
                           {"stopped", stopped},
                           {"seconds", seconds()}}
-                         .dump()
+                         .dump(-1, ' ', false, Json::error_handler_t::replace)  // a name need not be UTF-8
                   << std::endl;
         return;
     }

@@ -16,6 +16,10 @@ public:
 
     /// minutes: the whole time there is; 0: as long as the steps take.
     TrainProgress(bool json, double minutes);
+    /// What follows, such as an error, begins on a line of its own.
+    ~TrainProgress();
+    TrainProgress(const TrainProgress&) = delete;
+    TrainProgress& operator=(const TrainProgress&) = delete;
 
     /// One step was done.  Says so if it is time to.
     void step(const StepReport& report, Index steps);
@@ -27,13 +31,15 @@ public:
 
     double seconds() const { return Seconds(std::chrono::steady_clock::now() - begin_).count(); }
     bool time_is_over() const { return minutes_ > 0 && seconds() >= 60 * minutes_; }
-    /// How many steps fit into the time, as far as is known; `steps` where nothing is.
+    /// How many steps fit into the time, as far as is known; where nothing is, `steps`, or twice as many as are done
+    /// where these are all.
     Index steps_in_time(Index done, Index steps) const;
 
 private:
     std::string line(const StepReport& report, Index steps) const;
 
     bool json_, terminal_;
+    bool line_open_ = false;  // the line that renews itself has no end yet
     double minutes_;
     std::chrono::steady_clock::time_point begin_;
     double said_ = 0;

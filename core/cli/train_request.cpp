@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "core/cli/program.h"
 #include "core/io/atomic_folder.h"
 #include "core/io/input_file.h"
+#include "core/json_text.h"
 #include "core/models/config_fields.h"
 #include "core/text/corpus/text_file.h"
 #include "core/training/training_run.h"
@@ -28,7 +30,10 @@ TrainingTask fresh_task() {
 }
 
 void read_config(const std::string& file, TrainingTask& task) {
-    const std::string json = read_json_text(file);
+    // The vocabulary is learnt anew, so the size of another one may be anything.
+    nlohmann::json all = parse_json_object(read_json_text(file), file);
+    for (const char* not_read : {"vocab_size", "pad_token_id"}) all.erase(not_read);
+    const std::string json = all.dump();
     task.config = parse_deberta_config(json, file);
     task.plan.switches.decoder = !task.config.position_biased_input;
     const ConfigFields fields(json, file);
@@ -42,12 +47,17 @@ void read_config(const std::string& file, TrainingTask& task) {
 void read_steps(const TrainRequest& request, TrainingPlan& plan) {
     if (request.resume) {
         // The saved number of steps is taken over with the state, and --steps changes it then.
-        if (request.warmup >= 0) plan.warmup = request.warmup;
+        if (request.warmup >= 0) {
+            plan.warmup = request.warmup;
+            plan.warmup_follows = false;
+        }
         plan.steps = std::max(plan.steps, plan.warmup);
         return;
     }
     plan.steps = request.steps > 0 ? request.steps : request.ablate ? kAblationSteps : kSteps;
     plan.warmup = request.warmup >= 0 ? request.warmup : std::min(kWarmup, plan.steps / 10);
+    // How many steps fit into the time shows only while they are made.
+    plan.warmup_follows = request.minutes > 0 && request.warmup < 0;
 }
 
 }  // namespace
@@ -69,7 +79,8 @@ void add_train_options(Command& program, TrainRequest& request) {
                  "mlm: also learn to predict the same when noise is added to the embeddings (SiFT)");
     program
         .option("--config", request.config,
-                "config.json of the model's shape, whose vocab_size is not read; a small one if absent")
+                "config.json of the model's shape, whose vocab_size and pad_token_id are not read; a small one if "
+                "absent")
         .not_empty();
     const Option steps = program
                              .option("--steps", request.steps,
@@ -87,7 +98,8 @@ void add_train_options(Command& program, TrainRequest& request) {
         .within(1, int{kMostGram})
         .shows_default();
     program.option("--rate", request.rate, "peak of the learning rate").shows_default();
-    program.option("--warmup", request.warmup, "steps until that peak; 100, or a tenth of them, if absent")
+    program
+        .option("--warmup", request.warmup, "steps until that peak; 100, or a tenth of all if that is less, if absent")
         .within(0, kMost);
     program.option("--dropout", request.dropout, "share dropped; that of --config, or 0, if absent").within(0.0, 0.99);
     program.option("--heldout", request.heldout, "share of the sentences to judge by").within(0.0, 0.9).shows_default();
@@ -122,6 +134,8 @@ TrainingTask task_of(const Command& program, const TrainRequest& request) {
     if (is_set("--vocab")) task.pieces = request.pieces;
     if (is_set("--batch-tokens")) task.batch_tokens = request.batch_tokens;
     if (is_set("--heldout")) task.heldout = request.heldout;
+    LOCUS_CHECK(request.max_gram == 1 || plan.objective == Objective::masked_words,
+                "--max-gram goes with --objective mlm: of replaced tokens, the generator masks words one by one");
     if (is_set("--max-gram")) task.masking.max_gram = request.max_gram;
     check_plan(plan);
     return task;

@@ -106,8 +106,16 @@ void write_atomic_file(const fs::path& file, const std::string& bytes) {
 
 ScratchFolder::ScratchFolder(const std::string& program) {
     std::error_code error;
-    std::string name = (fs::temp_directory_path(error) / ("locus-" + program + "-XXXXXX")).string();
-    if (error || !::mkdtemp(name.data()))
+    fs::path place = fs::temp_directory_path(error);
+    if (error) {
+        // The variables that temp_directory_path() looks at, in its order.
+        for (const char* variable : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"})
+            if (const char* named = place.empty() ? std::getenv(variable) : nullptr) place = named;
+        throw Error(Fault::unreadable, place.string() + ": is no folder for temporary files: " + error.message() +
+                                           ", expected TMPDIR to name one");
+    }
+    std::string name = (place / ("locus-" + program + "-XXXXXX")).string();
+    if (!::mkdtemp(name.data()))
         throw Error(Fault::unreadable, name + ": no folder can be made there, expected room for temporary files");
     path_ = name;
 }
