@@ -85,6 +85,14 @@ Tensor<double> softmax_of(const Replay&, Tensor<double> logits) {
     return logits;
 }
 
+Tensor<double> log_softmax_of(const Replay& at, Tensor<double> logits) {
+    return mapped(softmax_of(at, std::move(logits)), [](double share) { return std::log(share); });
+}
+
+Tensor<double> sigmoid_of(const Replay&, Tensor<double> logits) {
+    return mapped(logits, [](double logit) { return 1 / (1 + std::exp(-logit)); });
+}
+
 Mistake mistake() {
     return {
         .number = 114,
@@ -107,7 +115,9 @@ Mistake mistake() {
                       })},
                      {"the mean of the visible tokens", of_rows(mean_of_visible)},
                      {"the classifier's bias left out", logits_by(without_bias)},
-                     {"probabilities instead of logits", logits_by(softmax_of)}}};
+                     {"probabilities instead of logits", logits_by(softmax_of)},
+                     {"logarithms of probabilities instead of logits", logits_by(log_softmax_of)},
+                     {"a probability of each class by itself (sigmoid) instead of logits", logits_by(sigmoid_of)}}};
 }
 
 }  // namespace classifier_heads

@@ -411,6 +411,8 @@ std::vector<InjectedMistake> later_mistakes() {
         {{114, 5}, {kD, kR, kX}, "the mean of the visible tokens pooled", {"classifier.pooled"}, ""},
         {{114, 6}, {kD, kR, kX}, "a classifier without its bias", {"classifier.logits", "classifier.token_logits"}, ""},
         {{114, 7}, {kD, kR, kX}, "probabilities instead of logits", {"classifier.logits", "classifier.token_logits"}, ""},
+        {{114, 8}, {kD, kR, kX}, "log-softmax of logits", {"classifier.logits", "classifier.token_logits"}, ""},
+        {{114, 9}, {kD, kR, kX}, "sigmoid of logits", {"classifier.logits", "classifier.token_logits"}, ""},
         {{115, 0}, {kD, kR}, "every token of type 0", {"embeddings.output"}, ""},
         {{115, 1}, {kD, kR}, "token types 0 and 1 exchanged", {"embeddings.output"}, ""},
         {{115, 2}, {kD, kR}, "token types change one token too early", {"embeddings.output"}, ""},

@@ -475,6 +475,12 @@ Array<Scalar> text_rows(const Injection& injected, bool last, const ModelInput& 
 }
 
 /// 114: probabilities.
+template <class Scalar, class Function>
+Array<Scalar> mapped(Array<Scalar> x, Function function) {
+    for (Scalar& value : x.values) value = static_cast<Scalar>(function(value));
+    return x;
+}
+
 template <class Scalar>
 Array<Scalar> shares_of(Array<Scalar> logits) {
     for (Index n = 0; n < logits.runs(); ++n) {
@@ -496,6 +502,8 @@ void classes(const Toolbox<Scalar>& tools, const ClassLayers& layers, const Mode
     const auto logits = [&](const Array<Scalar>& from, const std::string& name) {
         const Array<Scalar> bias = injected.is(114, 6) ? Array<Scalar>() : tools.weight(name + ".bias");
         const Array<Scalar> made = tools.dense(from, tools.weight(name + ".weight"), bias);
+        if (injected.is(114, 9)) return as_stage(mapped(made, [](Scalar value) { return 1 / (1 + std::exp(-value)); }));
+        if (injected.is(114, 8)) return as_stage(mapped(shares_of(made), [](Scalar value) { return std::log(value); }));
         return as_stage(injected.is(114, 7) ? shares_of(made) : made);
     };
     if (tools.has(layers.pooler + ".weight")) {
