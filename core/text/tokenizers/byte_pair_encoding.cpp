@@ -212,7 +212,10 @@ std::unique_ptr<Tokenizer> open_byte_bpe(const TokenizerFiles& files) {
     PairMerges merges = read_merges_txt(files.folder() / "merges.txt", vocabulary);
     TokenFrame frame = make_frame(files, frame_of(vocabulary, files, vocab_file),
                                   [&](const std::string& name) { return vocabulary.find(name); });
-    frame.blank_in_front = files.flag("add_prefix_space").value_or(false);
+    const bool gpt2 = files.tokenizer_class() == "GPT2Tokenizer";
+    if (gpt2) files.refuse_true("add_bos_token");
+    if (files.flag("add_prefix_space").value_or(false))
+        frame.blank = gpt2 ? BlankInFront::always : BlankInFront::where_missing;
     BpeOptions options;
     if (frame.unknown) options.unknown = Piece{frame.unknown->id, frame.unknown->name};
     return std::make_unique<FramedTokenizer>(

@@ -87,7 +87,8 @@ std::optional<std::vector<Piece>> byte_pieces(const std::string& text, const Pie
 /// [CLS] text [SEP] if the vocabulary has [CLS], <s> text </s> if it has <s>, nothing around the text for a
 /// GPT2Tokenizer; other names if a file gives them.  The mask takes the white space before it, unless a file says
 /// otherwise.  do_lower_case is no option of this kind and has no effect, as in transformers.
-/// Throws Error(unreadable) that names the file and the line or piece.
+/// Throws Error(unreadable) that names the file and the line or piece, Error(unsupported) for a GPT2Tokenizer with
+/// add_bos_token: true.
 std::unique_ptr<Tokenizer> open_byte_bpe(const TokenizerFiles& files);
 
 }  // namespace locus

@@ -12,7 +12,8 @@ namespace locus {
 
 Pattern read_pattern(const JsonFields& json) {
     const JsonFields pattern = json.child("pattern");
-    if (const auto text = pattern.optional_text("Regex")) return expression(*text, pattern.location());
+    if (const auto text = pattern.optional_text("Regex"))
+        return expression(icu_expression(*text, pattern.location()), pattern.location());
     const auto text = pattern.optional_text("String");
     if (!text || text->empty()) json.throw_unreadable("pattern", "a Regex or a String that is not empty");
     return each_occurrence(*text);
@@ -32,9 +33,9 @@ void check_made_text(const std::string& location, std::size_t before, std::size_
                                             std::to_string(before) + ", expected fewer or shorter replacements");
 }
 
-std::size_t length_of(const std::vector<std::string>& words) {
+std::size_t length_of(const CutWords& words) {
     std::size_t length = 0;
-    for (const std::string& word : words) length += word.size();
+    for (const std::string& word : words.list) length += word.size();
     return length;
 }
 
@@ -80,6 +81,7 @@ Normalizer strip(bool left, bool right) {
             found = true;
             end = to;
         });
+        if (!found && (left || right)) return std::string();  // white space alone is stripped from either side
         if (!left) begin = 0;
         if (!right) end = text.size();
         return begin < end ? text.substr(begin, end - begin) : std::string();
@@ -153,20 +155,30 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// A pre-tokenizer that cuts every word by itself; `cut` takes the word and whether it is the first of the text.
+/// What a cut does to the characters of a word: a kept word is there from its first character on, possibly changed, of
+/// a dropping one some characters may be gone.
+enum class Front { kept, may_be_dropped };
+
+/// A pre-tokenizer that cuts every word by itself; `cut` takes the word and whether it is where the text begins.
 template <class Cut>
-PreTokenizer each_word(Cut cut) {
-    return [cut](const Words& words, bool at_start) {
-        Words result;
-        for (std::size_t n = 0; n < words.size(); ++n)
-            for (std::string& piece : cut(words[n], at_start && n == 0))
-                if (!piece.empty()) result.push_back(std::move(piece));
+PreTokenizer each_word(Cut cut, Front front) {
+    return [cut, front](const CutWords& words) {
+        CutWords result;
+        for (std::size_t n = 0; n < words.list.size(); ++n) {
+            const bool first = words.at_start && n == 0;
+            for (std::string& piece : cut(words.list[n], first))
+                if (!piece.empty()) result.list.push_back(std::move(piece));
+            if (first)
+                result.at_start = !result.list.empty() &&
+                                  (front == Front::kept || words.list.front().starts_with(result.list.front()));
+        }
         return result;
     };
 }
 
 PreTokenizer by_pattern(Pattern pattern, Behaviour behaviour, bool invert = false) {
-    return each_word([=](const std::string& word, bool) { return split(word, pattern, behaviour, invert); });
+    return each_word([=](const std::string& word, bool) { return split(word, pattern, behaviour, invert); },
+                     Front::may_be_dropped);
 }
 
 /// As add_normalizers.
@@ -182,10 +194,10 @@ void add_pre_tokenizers(const JsonFields& json, std::vector<PreTokenizer>& steps
 PreTokenizer pre_tokenizer_sequence(const JsonFields& json) {
     std::vector<PreTokenizer> steps;
     add_pre_tokenizers(json, steps);
-    return [steps = std::move(steps), location = json.location()](const Words& words, bool at_start) {
-        Words result = words;
+    return [steps = std::move(steps), location = json.location()](const CutWords& words) {
+        CutWords result = words;
         for (const PreTokenizer& step : steps) {
-            result = step(result, at_start);
+            result = step(result);
             check_made_text(location, length_of(words), length_of(result));
         }
         return result;
@@ -194,12 +206,14 @@ PreTokenizer pre_tokenizer_sequence(const JsonFields& json) {
 
 PreTokenizer byte_level(const JsonFields& json) {
     const bool blank = json.flag("add_prefix_space", true), cut = json.flag("use_regex", true);
-    return each_word([=](const std::string& word, bool) {
-        const std::string text = (blank && !word.starts_with(' ') ? " " : "") + word;
-        Words words = cut ? gpt2_words(text) : Words{text};
-        for (std::string& one : words) one = bytes_as_characters(one);
-        return words;
-    });
+    return each_word(
+        [=](const std::string& word, bool) {
+            const std::string text = (blank && !word.starts_with(' ') ? " " : "") + word;
+            Words words = cut ? gpt2_words(text) : Words{text};
+            for (std::string& one : words) one = bytes_as_characters(one);
+            return words;
+        },
+        Front::kept);
 }
 
 PreTokenizer metaspace(const JsonFields& json) {
@@ -214,13 +228,15 @@ PreTokenizer metaspace(const JsonFields& json) {
     if (scheme != "always" && scheme != "first" && scheme != "never")
         json.throw_unreadable("prepend_scheme", "always, first or never");
     const Pattern marks = each_occurrence(mark);
-    return each_word([=](const std::string& word, bool at_start) {
-        std::string text;
-        for (const char letter : word) letter == ' ' ? text += mark : text += letter;
-        const bool prepend = scheme == "always" || (scheme == "first" && at_start);
-        if (prepend && !text.starts_with(mark)) text = mark + text;
-        return cut ? split(text, marks, Behaviour::merged_with_next) : Words{text};
-    });
+    return each_word(
+        [=](const std::string& word, bool at_start) {
+            std::string text;
+            for (const char letter : word) letter == ' ' ? text += mark : text += letter;
+            const bool prepend = scheme == "always" || (scheme == "first" && at_start);
+            if (prepend && !text.starts_with(mark)) text = mark + text;
+            return cut ? split(text, marks, Behaviour::merged_with_next) : Words{text};
+        },
+        Front::kept);
 }
 
 Behaviour read_behaviour(const JsonFields& json, const std::string& fallback) {
@@ -243,7 +259,8 @@ PreTokenizer read_one_pre_tokenizer(const JsonFields& json) {
     const std::string type = json.type();
     if (type == "Sequence") return pre_tokenizer_sequence(json);
     if (type == "ByteLevel") return byte_level(json);
-    if (type == "BertPreTokenizer") return each_word([](const std::string& word, bool) { return bert_words(word); });
+    if (type == "BertPreTokenizer")
+        return each_word([](const std::string& word, bool) { return bert_words(word); }, Front::may_be_dropped);
     if (type == "Whitespace")
         return by_pattern(expression(R"(\w+|[^\w\s]+)", json.location()), Behaviour::removed, /*invert=*/true);
     if (type == "WhitespaceSplit") return by_pattern(each_character(is_white_space), Behaviour::removed);
@@ -262,8 +279,8 @@ PreTokenizer read_one_pre_tokenizer(const JsonFields& json) {
 }  // namespace
 
 PreTokenizer read_pre_tokenizer(const JsonFields& json) {
-    return [step = read_one_pre_tokenizer(json), location = json.location()](const Words& words, bool at_start) {
-        Words result = step(words, at_start);
+    return [step = read_one_pre_tokenizer(json), location = json.location()](const CutWords& words) {
+        CutWords result = step(words);
         check_made_text(location, length_of(words), length_of(result));
         return result;
     };

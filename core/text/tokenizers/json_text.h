@@ -21,9 +21,15 @@ using Normalizer = std::function<std::string(const std::string&)>;
 /// and Precompiled.  Throws Error(unsupported) that names any other type, Error(unreadable) for damaged fields.
 Normalizer read_normalizer(const JsonFields& json);
 
-/// Cuts every word of a list further; none of the words that come out is empty.  `at_start` says that nothing stands
-/// before the first of them.
-using PreTokenizer = std::function<std::vector<std::string>(const std::vector<std::string>& words, bool at_start)>;
+/// The words of a text so far, none of them empty.
+struct CutWords {
+    std::vector<std::string> list;
+    bool at_start =
+        false;  // the first of them begins with the first character of the input, none was dropped before it
+};
+
+/// Cuts every word of a list further.
+using PreTokenizer = std::function<CutWords(const CutWords& words)>;
 
 /// Reads Sequence, ByteLevel, BertPreTokenizer, Whitespace, WhitespaceSplit, CharDelimiterSplit, Punctuation, Digits,
 /// Split and Metaspace.  Throws Error(unsupported) that names any other type, Error(unreadable) for damaged fields.

@@ -8,6 +8,8 @@
 #include "core/text/corpus/text_file.h"
 #include "core/text/tokenizers/byte_pair_encoding.h"
 #include "core/text/tokenizers/json_text.h"
+#include "core/text/tokenizers/pre_tokenizers.h"
+#include "core/text/tokenizers/unicode.h"
 #include "core/text/tokenizers/unigram_model.h"
 #include "core/text/tokenizers/wordpiece.h"
 
@@ -252,15 +254,17 @@ public:
     }
 
     void cut(const std::string& text, bool at_start, std::vector<Piece>& pieces) const override {
+        if (needs_jieba_) check_no_han(text);
         const std::string normal = normalized(text);
+        const bool from_start = at_start && keeps_first_character(text);
         for (const SpecialTokens::Section& section : added_.cut(normal)) {
             if (section.token) {
                 pieces.push_back({section.token->id, std::string(section.text), section.token->special});
                 continue;
             }
-            std::vector<std::string> words = {std::string(section.text)};
-            if (pre_tokenizer_) words = pre_tokenizer_(words, at_start && section.text.data() == normal.data());
-            for (const std::string& word : words) model_->cut(word, pieces);
+            CutWords words = {{std::string(section.text)}, from_start && section.text.data() == normal.data()};
+            if (pre_tokenizer_) words = pre_tokenizer_(words);
+            for (const std::string& word : words.list) model_->cut(word, pieces);
         }
     }
     std::optional<std::string> piece(std::int64_t id) const override {
@@ -277,13 +281,38 @@ public:
     }
     std::optional<std::int64_t> find(const std::string& name) const { return model_->find(name); }
 
+    /// The pre-tokenizer of RoFormer in place of the one that the file names: a file cannot hold jieba, and RoFormer's
+    /// class puts it in.
+    void cut_as_roformer(const JsonFields& model) {
+        pre_tokenizer_ = [](const CutWords& words) {
+            CutWords result;
+            for (const std::string& text : words.list)
+                for (std::string& word : jieba_words(text))
+                    if (std::size_t end = 0; !is_python_space(next_character(word, end)))
+                        result.list.push_back(std::move(word));
+            return result;
+        };
+        const Json* vocabulary = model.find("vocab");
+        needs_jieba_ = false;
+        for (const auto& piece : vocabulary->items()) needs_jieba_ = needs_jieba_ || count_han(piece.key()) > 1;
+    }
+
 private:
+    /// Rust counts from the original text: after a first character that the normalizer leaves out, as Strip does with a
+    /// blank, nothing is at the start.
+    bool keeps_first_character(const std::string& text) const {
+        std::size_t end = 0;
+        if (!text.empty()) next_character(text, end);
+        return text.empty() || !normalized(text.substr(0, end)).empty();
+    }
+
     std::string normalized(const std::string& text) const { return normalizer_ ? normalizer_(text) : text; }
 
     Normalizer normalizer_;
     PreTokenizer pre_tokenizer_;
     std::unique_ptr<PieceModel> model_;
     SpecialTokens added_, names_;
+    bool needs_jieba_ = false;  // its dictionary, for a text with Han characters
 };
 
 /// Puts every added token where it is looked for; all of them by name.
@@ -339,6 +368,7 @@ std::unique_ptr<Tokenizer> open_tokenizer_json(const TokenizerFiles& files) {
     const nlohmann::json object = parse_json_object(read_model_file(file), file);
     const JsonFields json(object, file);
     auto cutter = std::make_unique<PipelineCutter>(json);
+    if (files.is_kind("RoFormerTokenizer", "roformer")) cutter->cut_as_roformer(json.child("model"));
     TokenFrame frame;
     const SpecialTokens added = read_added_tokens(json, frame, *cutter);
     if (json.find("post_processor")) {

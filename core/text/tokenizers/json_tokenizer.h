@@ -31,9 +31,9 @@ struct JsonFrame {
 JsonFrame read_processor(const JsonFields& json);
 
 /// Reads tokenizer.json.  The mask and padding tokens are those that tokenizer_config.json or special_tokens_map.json
-/// name, or else the added ones called [MASK] or <mask>, [PAD] or <pad>.
-/// Throws Error(unsupported) that names the first component of a type that Locus does not know, Error(unreadable) that
-/// names the damaged field.
+/// name, or else the added ones called [MASK] or <mask>, [PAD] or <pad>.  A RoFormer cuts words with jieba, whatever
+/// the file says, and refuses Chinese as open_wordpiece does. Throws Error(unsupported) that names the first component
+/// of a type that Locus does not know, Error(unreadable) that names the damaged field.
 std::unique_ptr<Tokenizer> open_tokenizer_json(const TokenizerFiles& files);
 
 }  // namespace locus

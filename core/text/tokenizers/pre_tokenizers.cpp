@@ -106,6 +106,7 @@ std::vector<TextSpan> matches(const icu::RegexPattern& pattern, const std::strin
     const std::unique_ptr<icu::RegexMatcher> matcher(pattern.matcher(error));
     std::vector<TextSpan> spans;
     std::size_t begin = 0;
+    if (text.empty()) return spans;
     if (U_SUCCESS(error)) {
         matcher->setTimeLimit(kMostSteps, error);
         matcher->reset(&view.text);
@@ -113,7 +114,7 @@ std::vector<TextSpan> matches(const icu::RegexPattern& pattern, const std::strin
     while (U_SUCCESS(error) && matcher->find(error)) {
         const auto start = static_cast<std::size_t>(matcher->start64(error));
         const auto end = static_cast<std::size_t>(matcher->end64(error));
-        if (start == end) continue;
+        if (start == end && !spans.empty() && start == begin) continue;  // Oniguruma's search does the same
         if (start > begin) spans.push_back({begin, start, false});
         spans.push_back({start, end, true});
         begin = end;
@@ -126,6 +127,63 @@ std::vector<TextSpan> matches(const icu::RegexPattern& pattern, const std::strin
 }
 
 }  // namespace
+
+namespace {
+
+struct Replacement {
+    std::string_view written, inside, outside;  // in a set of characters, and elsewhere
+};
+
+constexpr Replacement kReplacements[] = {
+    {"[:punct:]", "[\\p{P}\\p{S}]", ""},
+    {"[:^punct:]", "[^\\p{P}\\p{S}]", ""},
+    {"\\w", "[\\w--[\\u200C\\u200D]]", "[[\\w\\u00B2\\u00B3\\u00B9\\u00BC-\\u00BE]--[\\u200C\\u200D]]"},
+    {"\\W", "[^[\\w--[\\u200C\\u200D]]]", "[^[\\w\\u00B2\\u00B3\\u00B9\\u00BC-\\u00BE]--[\\u200C\\u200D]]"},
+};
+
+/// The part of an expression that is copied as it is: an escape, a class such as [:alpha:], or one sign.
+std::size_t copied_length(std::string_view rest, bool in_set) {
+    if (rest.front() == '\\') return std::min<std::size_t>(2, rest.size());
+    const std::size_t end = in_set && rest.starts_with("[:") ? rest.find(":]") : std::string_view::npos;
+    return end == std::string_view::npos ? 1 : end + 2;
+}
+
+/// The first sign of the expression that ICU would read as something else; empty if there is none.
+std::string_view read_otherwise(std::string_view rest, bool in_set) {
+    for (const std::string_view escape : {"\\h", "\\H", "\\O", "\\K"})
+        if (rest.starts_with(escape)) return escape;
+    if (in_set || !rest.starts_with("(?")) return {};
+    const std::size_t end = std::min(rest.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", 2), rest.size());
+    const std::string_view options = rest.substr(0, end);
+    return options.find('m') == std::string_view::npos ? std::string_view() : options;
+}
+
+}  // namespace
+
+std::string icu_expression(std::string_view text, const std::string& location) {
+    std::string changed;
+    int depth = 0;  // of sets in sets
+    for (std::size_t at = 0; at < text.size();) {
+        const std::string_view rest = text.substr(at), unknown = read_otherwise(rest, depth > 0);
+        if (!unknown.empty())
+            throw Error(Fault::unsupported, location + ": the expression has " + std::string(unknown) +
+                                                ", which ICU reads in another way than Oniguruma, expected one "
+                                                "without it");
+        const auto found = std::find_if(std::begin(kReplacements), std::end(kReplacements), [&](const auto& one) {
+            return rest.starts_with(one.written) && (depth > 0 || !one.outside.empty());
+        });
+        if (found != std::end(kReplacements)) {
+            changed += depth > 0 ? found->inside : found->outside;
+            at += found->written.size();
+            continue;
+        }
+        const std::size_t length = copied_length(rest, depth > 0);
+        if (length == 1) depth += rest.front() == '[' ? 1 : rest.front() == ']' && depth > 0 ? -1 : 0;
+        changed += rest.substr(0, length);
+        at += length;
+    }
+    return changed;
+}
 
 Pattern expression(const std::string& text, const std::string& location) {
     if (text.empty() || text.size() > kLongest)
@@ -204,6 +262,54 @@ std::vector<std::string> bert_words(std::string_view text) {
             words.push_back(std::move(word));
     });
     return words;
+}
+
+// --- RoFormer --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+bool is_ascii_sign_of_word(char sign) {
+    return (sign >= '0' && sign <= '9') || (sign >= 'a' && sign <= 'z') || (sign >= 'A' && sign <= 'Z');
+}
+
+/// How long the word of jieba's dictionary is that stands here, or the line end that it takes whole; 0 for neither.
+std::size_t dictionary_word(std::string_view rest) {
+    for (const std::string_view word : {"c#", "C#", "c++", "C++", "AT&T", "\r\n"})
+        if (rest.starts_with(word)) return word.size();
+    return 0;
+}
+
+}  // namespace
+
+std::vector<std::string> jieba_words(std::string_view text) {
+    std::vector<std::string> words;
+    bool grows = false;  // the last word is a run of letters and digits
+    for (std::size_t at = 0; at < text.size();) {
+        const std::string_view rest = text.substr(at);
+        std::size_t length = dictionary_word(rest);
+        const bool sign = length == 0 && is_ascii_sign_of_word(rest.front());
+        if (length == 0) length = std::min(character_bytes(rest.front()), rest.size());
+        if (sign && grows)
+            words.back() += rest.front();
+        else
+            words.emplace_back(rest.substr(0, length));
+        grows = sign;
+        at += length;
+    }
+    return words;
+}
+
+std::size_t count_han(std::string_view text) {
+    std::size_t count = 0;
+    for (std::size_t at = 0; at < text.size();) count += is_han(next_character(text, at));
+    return count;
+}
+
+void check_no_han(std::string_view text) {
+    if (count_han(text) > 0)
+        throw Error(Fault::unsupported,
+                    "the text has Han characters, which RoFormer cuts into words with jieba; locus trace and locus "
+                    "view take token ids instead: --tokens");
 }
 
 // --- GPT-2 -----------------------------------------------------------------------------------------------------------

@@ -33,9 +33,15 @@ enum class Behaviour { removed, isolated, merged_with_previous, merged_with_next
 /// The words of a text, none of them empty.  `invert` swaps matches and the text between them.
 std::vector<std::string> split(std::string_view text, const Pattern& pattern, Behaviour behaviour, bool invert = false);
 
+/// A regular expression of Oniguruma, which tokenizers runs, as ICU reads it: [:punct:] has the symbols too ($, +, ^),
+/// \w has \u00b2 \u00b3 \u00b9 \u00bc \u00bd \u00be outside a set and no join controls.  Throws Error(unsupported) that
+/// begins with `location` for what means something else to ICU: \h, \H, \O, \K and the option m.
+std::string icu_expression(std::string_view text, const std::string& location);
+
 /// A pattern out of a regular expression, matched by ICU; ^ and $ also mean the ends of lines, as in the library that
-/// wrote the files. Throws Error(unreadable) that begins with `location` if ICU cannot read the expression; the pattern
-/// throws Error(unsupported) if one text costs it more than about ten million steps.
+/// wrote the files.  An empty match cuts the text too, unless it follows a match at once.  Throws Error(unreadable)
+/// that begins with `location` if ICU cannot read the expression; the pattern throws Error(unsupported) if one text
+/// costs it more than about ten million steps.
 Pattern expression(const std::string& text, const std::string& location);
 
 // --- BERT ------------------------------------------------------------------------------------------------------------
@@ -60,6 +66,20 @@ bool is_bert_punctuation(char32_t character);
 
 /// The words between white space, punctuation marks as words of their own.
 std::vector<std::string> bert_words(std::string_view text);
+
+// --- RoFormer --------------------------------------------------------------------------------------------------------
+// Words as jieba cuts them for RoFormer, as far as that takes no dictionary of Chinese.
+// Source: transformers 4.57.6 tokenization_roformer.py, _tokenize (slow), and roformer/tokenization_utils.py,
+// JiebaPreTokenizer (tokenizer.json); messense/jieba-rs lib.rs, cut without hidden Markov model.
+
+/// Runs of ASCII letters and digits, and every other character as a word of its own: "café" is caf é, "\r\n" one
+/// word.  The dictionary holds five words of ASCII signs, which are cut out first: c#, C#, c++, C++, AT&T.
+std::vector<std::string> jieba_words(std::string_view text);
+
+std::size_t count_han(std::string_view text);
+
+/// Throws Error(unsupported) that names jieba if the text has Han characters.
+void check_no_han(std::string_view text);
 
 // --- GPT-2 -----------------------------------------------------------------------------------------------------------
 // The first two steps of byte-level BPE: words as GPT-2 cuts them, and bytes as characters one can print.

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/check.h"
+#include "core/text/tokenizers/pre_tokenizers.h"
 #include "core/text/tokenizers/sentencepiece_encoder.h"
 #include "core/text/tokenizers/sentencepiece_model.h"
 #include "core/text/tokenizers/token_frame.h"
@@ -117,6 +118,21 @@ private:
     bool lower_case_ = false;
 };
 
+/// With split_by_punct: every punctuation mark, and what stands between two, begins anew for the model.
+class PunctuationCutter : public SentencePieceCutter {
+public:
+    using SentencePieceCutter::SentencePieceCutter;
+
+private:
+    Pieces pieces_of(const std::string& text) const override {
+        static const Pattern kMarks = each_character(is_bert_punctuation);
+        Pieces pieces;
+        for (const std::string& part : split(text, kMarks, Behaviour::isolated))
+            for (std::string& piece : encode(part)) pieces.push_back(std::move(piece));
+        return pieces;
+    }
+};
+
 class XlnetCutter : public SentencePieceCutter {
 public:
     XlnetCutter(const fs::path& model, const XlnetText& options)
@@ -134,12 +150,18 @@ private:
 }  // namespace
 
 std::unique_ptr<Tokenizer> open_deberta_sentencepiece(const fs::path& model, const TokenizerFiles& files) {
-    auto cutter = std::make_unique<SentencePieceCutter>(model, files.flag("do_lower_case").value_or(false));
+    files.refuse_true_in_sp_model_kwargs();
+    FrameDefaults defaults = bert_frame(model.string());
+    defaults.lower_case = files.flag("do_lower_case").value_or(false);
+    std::unique_ptr<SentencePieceCutter> cutter =
+        files.flag("split_by_punct").value_or(false)
+            ? std::make_unique<PunctuationCutter>(model, defaults.lower_case)
+            : std::make_unique<SentencePieceCutter>(model, defaults.lower_case);
     const auto find = [&](const std::string& name) -> std::optional<std::int64_t> {
         const auto id = cutter->find(name);
         return id || name != "[MASK]" ? id : cutter->size();
     };
-    TokenFrame frame = make_frame(files, bert_frame(model.string()), find);
+    TokenFrame frame = make_frame(files, defaults, find);
     if (!frame.pad) throw Error(Fault::unreadable, model.string() + ": has no piece [PAD], DeBERTa needs one");
     return std::make_unique<FramedTokenizer>(std::move(frame), std::move(cutter));
 }
@@ -149,8 +171,10 @@ std::unique_ptr<Tokenizer> open_xlnet_sentencepiece(const fs::path& model, const
     options.lower_case = files.flag("do_lower_case").value_or(false);
     options.keep_accents = files.flag("keep_accents").value_or(false);
     options.remove_space = files.flag("remove_space").value_or(true);
+    files.refuse_true_in_sp_model_kwargs();
     auto cutter = std::make_unique<XlnetCutter>(model, options);
     FrameDefaults defaults;
+    defaults.lower_case = options.lower_case;
     defaults.roles = {{"cls_token", "<cls>"},
                       {"sep_token", "<sep>"},
                       {"pad_token", "<pad>"},

@@ -29,8 +29,10 @@ std::vector<std::string> cut_digit_commas(const std::vector<std::string>& pieces
 // --- the tokenizers --------------------------------------------------------------------------------------------------
 // Source: transformers tokenization_deberta_v2.py, tokenization_xlnet.py.
 
-/// [CLS] text [SEP]; [MASK] follows the pieces of the model unless the model or a file says otherwise.
-/// Throws Error(unreadable) that names the damaged file or the special token that the model lacks.
+/// [CLS] text [SEP]; [MASK] follows the pieces of the model unless the model or a file says otherwise.  split_by_punct
+/// of tokenizer_config.json gives the model every punctuation mark, and what stands between two, as a text of its own.
+/// Throws Error(unreadable) that names the damaged file or the special token that the model lacks, Error(unsupported)
+/// for an option of sp_model_kwargs that changes the pieces.
 std::unique_ptr<Tokenizer> open_deberta_sentencepiece(const std::filesystem::path& model, const TokenizerFiles& files);
 
 /// text <sep> <cls>, padded on the left.  Throws as above.

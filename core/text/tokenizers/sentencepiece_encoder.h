@@ -1,6 +1,7 @@
 #pragma once
 // Cuts a text as a SentencePiece model does: normalise, cut into pieces (unigram, BPE, words or characters), and spell
-// what no piece covers by bytes where the model says so.  Ids equal those of libsentencepiece 0.1.97.
+// what no piece covers by bytes where the model says so.  Ids equal those of
+// libsentencepiece 0.1.97 to 0.2.1; from 0.2.2 on its unigram search breaks ties the other way.
 // Source: google/sentencepiece sentencepiece_processor.cc, normalizer.cc, unigram_model.cc, bpe_model.cc.
 #include <array>
 #include <cstdint>

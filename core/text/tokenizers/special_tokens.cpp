@@ -75,7 +75,7 @@ std::vector<SpecialTokens::Section> SpecialTokens::cut(std::string_view text) co
         if (begin > done) sections.push_back({text.substr(done, begin - done), nullptr});
         sections.push_back({text.substr(place - token->name.size(), token->name.size()), token});
         done = end;
-        place = std::max(place, end);
+        if (edition_ == Edition::python) place = end;
     }
     if (done < text.size()) sections.push_back({text.substr(done), nullptr});
     return sections;

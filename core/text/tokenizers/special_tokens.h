@@ -20,13 +20,17 @@ struct SpecialToken {
     bool takes_left = false, takes_right = false;  // white space beside it goes with it (lstrip, rstrip)
     bool single_word = false;                      // only where no letter or digit touches it
     bool special = true;                           // false: an ordinary word that was added
+    bool normalized = false;                       // looked for in normalized text, lower case where that is made
 };
 
 class SpecialTokens {
 public:
     using IsBlank = bool (*)(char32_t);
-    /// `is_blank` says what a token takes with it: is_white_space, or is_python_space as transformers does it.
-    explicit SpecialTokens(IsBlank is_blank = is_white_space) : is_blank_(is_blank) {}
+    /// Where the two programs differ.  `rust`: a token may begin within the white space that the one before it took.
+    /// `python`: that is gone by then, and U+001C ... U+001F are white space.
+    enum class Edition { rust, python };
+    explicit SpecialTokens(Edition edition = Edition::rust)
+        : edition_(edition), is_blank_(edition == Edition::python ? is_python_space : is_white_space) {}
 
     /// A token of the same name is replaced.  A name that is empty is never found.
     void add(const SpecialToken& token);
@@ -45,6 +49,7 @@ public:
 private:
     const SpecialToken* at(std::string_view text, std::size_t place) const;
 
+    Edition edition_;
     IsBlank is_blank_;
     std::vector<SpecialToken> tokens_;
     std::map<std::string, std::size_t, std::less<>> by_name_;

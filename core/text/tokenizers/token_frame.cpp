@@ -20,6 +20,30 @@ bool contains(const std::vector<FrameDefaults::Part>& parts, const std::string& 
     return std::any_of(parts.begin(), parts.end(), [&](const auto& part) { return part.role == role; });
 }
 
+/// Names of the roles, as the files give them or else the defaults, of further special tokens and of added words whose
+/// names were lowered when they were added, unless an old file has them otherwise.
+SpecialTokens kept_names(const TokenizerFiles& files, const FrameDefaults& defaults) {
+    SpecialTokens names;
+    for (const FrameDefaults::Role& one : defaults.roles) {
+        const NamedToken* said = files.role(one.role);
+        names.add({said ? said->token.name : one.name});
+    }
+    for (const NamedToken& one : files.more()) names.add({one.token.name});
+    for (const NamedToken& one : files.added())
+        if (!one.flagged || (one.token.normalized && !one.token.special)) names.add({one.token.name});
+    return names;
+}
+
+/// The text in lower case but for these names.  Source: transformers 4.57.6 tokenization_utils.py, tokenize.
+std::string lowered_between(const std::string& text, const SpecialTokens& names) {
+    std::string lowered;
+    for (const SpecialTokens::Section& section : names.cut(text)) {
+        const std::string part(section.text);
+        lowered += section.token ? part : lower_case_by_character(part);
+    }
+    return lowered;
+}
+
 [[noreturn]] void throw_unreadable(const FrameDefaults& defaults, const std::string& name, const std::string& role) {
     throw Error(Fault::unreadable, defaults.vocabulary + ": has no piece " + name + ", expected one for the " + role);
 }
@@ -29,7 +53,9 @@ bool contains(const std::vector<FrameDefaults::Part>& parts, const std::string& 
 TokenFrame make_frame(const TokenizerFiles& files, const FrameDefaults& defaults,
                       const std::function<std::optional<std::int64_t>(const std::string&)>& find) {
     TokenFrame frame;
-    frame.specials = SpecialTokens(is_python_space);
+    frame.specials = SpecialTokens(SpecialTokens::Edition::python);
+    frame.lower_case = defaults.lower_case;
+    frame.kept_names = kept_names(files, defaults);
     // Flags and id of a token, if it has an id.
     const auto complete = [&](const NamedToken& named) -> std::optional<SpecialToken> {
         const NamedToken* added = added_token(files, named.token.name);
@@ -119,8 +145,10 @@ FramedTokenizer::FramedTokenizer(TokenFrame frame, std::unique_ptr<TextCutter> c
 void FramedTokenizer::add_text(const std::string& text, Tokens& tokens) const {
     check_utf8(text);
     std::size_t first = 0;
-    const bool blank = frame_.blank_in_front && !text.empty() && !is_python_space(next_character(text, first));
-    const std::string whole = blank ? " " + text : text;
+    const bool missing = !text.empty() && !is_python_space(next_character(text, first));
+    const bool blank = frame_.blank == BlankInFront::always || (frame_.blank == BlankInFront::where_missing && missing);
+    const std::string cased = blank ? " " + text : text;
+    const std::string whole = frame_.lower_case ? lowered_between(cased, frame_.kept_names) : cased;
     for (const SpecialTokens::Section& section : frame_.specials.cut(whole)) {
         if (section.token) {
             add(tokens, *section.token);

@@ -21,6 +21,10 @@ struct FrameStep {
     std::int64_t type = 0;  // token type of the token, or of the text's tokens
 };
 
+/// The blank that a tokenizer puts in front of a text: none, one where the text does not begin with white space, or one
+/// in any case, also in front of no text.
+enum class BlankInFront { none, where_missing, always };
+
 struct TokenFrame {
     SpecialTokens specials;
     std::vector<FrameStep> single = {FrameStep()};  // the text, and what stands around it
@@ -28,7 +32,10 @@ struct TokenFrame {
     std::optional<std::int64_t> mask, pad;
     std::optional<SpecialToken> unknown;
     bool pads_left = false;
-    bool blank_in_front = false;  // of a text that does not begin with white space
+    BlankInFront blank = BlankInFront::none;
+    // Everything but these names is lowered before the special tokens are looked for.
+    bool lower_case = false;
+    SpecialTokens kept_names;
 };
 
 /// What a kind of tokenizer does where the files are silent.
@@ -44,7 +51,8 @@ struct FrameDefaults {
     };
     std::vector<Part> single, pair;  // what a text and two texts become; no pair where a kind has no form for two
     bool pads_left = false;
-    std::string vocabulary;  // the file to name when a token has no id
+    bool lower_case = false;  // do_lower_case, of a tokenizer that lowers a text before it looks for added words
+    std::string vocabulary;   // the file to name when a token has no id
 };
 
 /// The special tokens that the files name, or else those of the defaults, with ids from added tokens or `find`.

@@ -25,21 +25,15 @@ void check_class(const TokenizerFiles& files, const std::vector<std::string>& kn
     std::string list;
     for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
     throw Error(Fault::unsupported, (files.folder() / "tokenizer_config.json").string() + ": tokenizer_class is \"" +
-                                        name + "\", expected one of " + list + " beside " + file +
+                                        files.written_class() + "\", expected one of " + list + " beside " + file +
                                         "; locus trace and locus view take token ids instead: --tokens");
-}
-
-/// Is the folder of this kind, by its class or else by its model?
-bool is_kind(const TokenizerFiles& files, const std::string& tokenizer_class, const std::string& model_type) {
-    return files.tokenizer_class() == tokenizer_class ||
-           (files.tokenizer_class().empty() && files.model_type() == model_type);
 }
 
 std::unique_ptr<Tokenizer> open_sentencepiece(const TokenizerFiles& files, const std::string& name) {
     check_class(files, {"DebertaV2Tokenizer", "XLNetTokenizer"}, name);
     const fs::path model = files.folder() / name;
-    const bool deberta = is_kind(files, "DebertaV2Tokenizer", "deberta-v2");
-    const bool xlnet = is_kind(files, "XLNetTokenizer", "xlnet");
+    const bool deberta = files.is_kind("DebertaV2Tokenizer", "deberta-v2");
+    const bool xlnet = files.is_kind("XLNetTokenizer", "xlnet");
     if (deberta || (name == "spm.model" && !xlnet)) return open_deberta_sentencepiece(model, files);
     return open_xlnet_sentencepiece(model, files);
 }
@@ -49,7 +43,7 @@ std::unique_ptr<Tokenizer> open_vocab_txt(const TokenizerFiles& files) {
                 {"BertTokenizer", "RoFormerTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer",
                  "TransfoXLTokenizer"},
                 "vocab.txt");
-    return is_kind(files, "TransfoXLTokenizer", "transfo-xl") ? open_word_tokenizer(files) : open_wordpiece(files);
+    return files.is_kind("TransfoXLTokenizer", "transfo-xl") ? open_word_tokenizer(files) : open_wordpiece(files);
 }
 
 }  // namespace
@@ -69,7 +63,7 @@ std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& folder) {
     }
     if (holds(folder, "vocab.txt")) return open_vocab_txt(TokenizerFiles(folder));
     if (holds(folder, "vocab.json"))
-        if (const TokenizerFiles files(folder); is_kind(files, "TransfoXLTokenizer", "transfo-xl"))
+        if (const TokenizerFiles files(folder); files.is_kind("TransfoXLTokenizer", "transfo-xl"))
             return open_word_tokenizer(files);
     if (holds(folder, "tokenizer.json")) return open_tokenizer_json(TokenizerFiles(folder));
     throw Error(

@@ -27,6 +27,11 @@ NamedToken parse_named(const Json& json, const std::string& location) {
     return named;
 }
 
+[[noreturn]] void throw_true(const std::string& option) {
+    throw Error(Fault::unsupported,
+                option + " is true, expected false; locus trace and locus view take token ids instead: --tokens");
+}
+
 }  // namespace
 
 SpecialToken parse_special_token(const Json& json, const std::string& location) {
@@ -47,6 +52,8 @@ SpecialToken parse_special_token(const Json& json, const std::string& location) 
     read("rstrip", token.takes_right);
     read("single_word", token.single_word);
     read("special", token.special);
+    token.normalized = !token.special;
+    read("normalized", token.normalized);
     return token;
 }
 
@@ -62,6 +69,7 @@ TokenizerFiles::TokenizerFiles(const std::filesystem::path& folder) : folder_(fo
     read_added(read_optional_json(name("added_tokens.json")), name("added_tokens.json"));
     tokenizer_class_ = text("tokenizer_class").value_or("");
     if (tokenizer_class_.ends_with("Fast")) tokenizer_class_.resize(tokenizer_class_.size() - 4);
+    refuse_true("split_special_tokens");
     const Json model = read_optional_json(name("config.json"));
     if (const auto type = model.find("model_type"); type != model.end() && type->is_string()) model_type_ = *type;
 }
@@ -133,6 +141,22 @@ std::optional<std::string> TokenizerFiles::text(const std::string& name) const {
 bool TokenizerFiles::has_list(const std::string& name) const {
     const Json* value = option(name);
     return value && !value->empty();
+}
+
+bool TokenizerFiles::is_kind(const std::string& tokenizer_class, const std::string& model_type) const {
+    return tokenizer_class_ == tokenizer_class || (tokenizer_class_.empty() && model_type_ == model_type);
+}
+
+void TokenizerFiles::refuse_true(const std::string& name) const {
+    if (flag(name).value_or(false)) throw_true((folder_ / "tokenizer_config.json").string() + ": " + name);
+}
+
+void TokenizerFiles::refuse_true_in_sp_model_kwargs() const {
+    const Json* options = option("sp_model_kwargs");
+    if (!options || !options->is_object()) return;
+    for (const char* name : {"add_bos", "add_eos", "reverse", "emit_unk_piece", "enable_sampling"})
+        if (const auto found = options->find(name); found != options->end() && *found == Json(true))
+            throw_true((folder_ / "tokenizer_config.json").string() + ": sp_model_kwargs: " + name);
 }
 
 const NamedToken* TokenizerFiles::role(const std::string& name) const {

@@ -33,13 +33,13 @@ private:
 
 // --- WordPiece tokenizer ---------------------------------------------------------------------------------------------
 // WordPiece as BERT and RoFormer use it: vocab.txt.
-// Source: transformers tokenization_bert.py, tokenization_roformer.py.
+// Source: transformers 4.57.6 tokenization_bert.py, tokenization_roformer.py.
 
 /// [CLS] text [SEP], or the names that the files give; lower case unless a file says do_lower_case: false.
-/// RoFormer cuts Chinese into words with jieba where the vocabulary has such words: with one like that, a text with Han
-/// characters is refused by encode() with Error(unsupported).
-/// Throws Error(unreadable) that names the file and the line, Error(unsupported) for do_basic_tokenize: false and for
-/// never_split.
+/// RoFormer cuts a text into words with jieba first, and takes a word that the vocabulary has as it stands.  Chinese
+/// takes jieba's dictionary: where the vocabulary has words of it, or Han characters are not to be cut apart, a text
+/// with Han characters is refused by encode() with Error(unsupported). Throws Error(unreadable) that names the file and
+/// the line, Error(unsupported) for do_basic_tokenize: false and for never_split.
 std::unique_ptr<Tokenizer> open_wordpiece(const TokenizerFiles& files);
 
 // --- word tokenizer --------------------------------------------------------------------------------------------------

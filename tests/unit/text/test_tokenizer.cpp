@@ -199,7 +199,7 @@ TEST_CASE("tokenizer: the class of the config decides, and a strange one is refu
     };
     CHECK_THAT(refused("AlbertTokenizer", "xlnet", {"spiece.model"}),
                Contains("\"AlbertTokenizer\"") && Contains("--tokens"));
-    CHECK_THAT(refused("CLIPTokenizerFast", "bpe", {"vocab.json", "merges.txt"}), Contains("\"CLIPTokenizer\""));
+    CHECK_THAT(refused("CLIPTokenizerFast", "bpe", {"vocab.json", "merges.txt"}), Contains("\"CLIPTokenizerFast\""));
     CHECK_THAT(refused("BertJapaneseTokenizer", "wordpiece", {"vocab.txt"}),
                Contains("BertTokenizer, RoFormerTokenizer"));
     const Folder words, pieces;

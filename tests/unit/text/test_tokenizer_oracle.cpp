@@ -108,6 +108,33 @@ TEST_CASE("tokenizer: tokenizer.json part by part", "[tokenizer][oracle]") {
     }
 }
 
+TEST_CASE("tokenizer: options that change the ids, as the folders say them", "[tokenizer][oracle]") {
+    const Json kinds = Json::parse(read_bytes(kTokenizers / "options/folders.json"));
+    REQUIRE(kinds.size() == 15);
+    for (const Json& kind : kinds) {
+        INFO(kind["name"]);
+        const TemporaryFolder folder;
+        if (kind["base"].is_string())
+            for (const auto& entry : fs::directory_iterator(kTokenizers / kind["base"].get<std::string>()))
+                fs::copy(entry.path(), folder.path());
+        for (const auto& [name, text] : kind["files"].items()) write_bytes(folder / name, text);
+        check_lines(*open_tokenizer(folder.path()), kind["cases"], kind["cases"].size(), /*framed=*/false);
+    }
+}
+
+TEST_CASE("tokenizer: parts of tokenizer.json, sign by sign", "[tokenizer][oracle]") {
+    const Json file = Json::parse(read_bytes(kTokenizers / "options/signs.json"));
+    REQUIRE(file["parts"].size() == 34);
+    for (const Json& part : file["parts"]) {
+        INFO(part["name"]);
+        Json tokenizer = file["tokenizer"];
+        tokenizer.update(part["fields"]);
+        const TemporaryFolder folder;
+        write_bytes(folder / "tokenizer.json", tokenizer.dump());
+        check_lines(*open_tokenizer(folder.path()), part["cases"], part["cases"].size(), /*framed=*/true);
+    }
+}
+
 TEST_CASE("tokenizer: pairs of texts, ids and token types", "[tokenizer][oracle]") {
     const std::string kind =
         GENERATE("spm", "spm_fast", "bpe", "bpe_fast", "roberta", "wordpiece", "wordpiece_fast", "xlnet");
