@@ -57,6 +57,7 @@ public:
         }
         ++number_;
         if (!buffer_.empty() && buffer_.back() == '\r') buffer_.pop_back();
+        if (number_ == 1 && buffer_.starts_with("\xEF\xBB\xBF")) buffer_.erase(0, 3);  // a byte order mark
         if (number_ == 1 && buffer_.starts_with("\x1f\x8b"))
             throw Error(Fault::unsupported, location_ + ": is compressed, expected text; gunzip unpacks it");
         line = buffer_;

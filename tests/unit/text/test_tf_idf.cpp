@@ -143,6 +143,14 @@ std::string refused(const std::string& text, Fault fault = Fault::unreadable) {
 
 }  // namespace
 
+TEST_CASE("word vectors: a byte order mark is no part of the first word", "[text][vectors]") {
+    const std::string mark = "\xEF\xBB\xBF";
+    for (const char* head : {"", "2 1\n"}) {
+        const WordVectors vectors = read(mark + head + "car 1\nvan 2\n");
+        CHECK(vectors.words.words() == std::vector<std::string>{"car", "van"});
+    }
+}
+
 TEST_CASE("word vectors: word2vec and GloVe, and nothing but the wanted words", "[text][vectors]") {
     const std::string body = "bus 9 9 9\ncar 1 2.5 -3e-1\r\nvan 4\t5 6 \n";
     for (const std::string& text : {body, "3 3\n" + body, body.substr(0, body.size() - 1)}) {
