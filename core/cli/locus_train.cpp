@@ -1,6 +1,5 @@
 // locus train: a model from a text file.
 #include <algorithm>
-#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <iostream>
@@ -13,7 +12,9 @@
 #include "core/cli/train_request.h"
 #include "core/io/atomic_file.h"
 #include "core/io/subprocess.h"
+#include "core/io/write_target.h"
 #include "core/text/text_table.h"
+#include "core/training/model_folder.h"
 #include "core/training/trainer.h"
 #include "core/training/training_run.h"
 #include "cuda/library.h"
@@ -31,6 +32,14 @@ extern "C" void ask_to_stop(int signal) {
     std::signal(signal, SIG_DFL);
 }
 
+/// Before anything is written, so that temporary files never outlive the program: the folder of the tokenizer is there
+/// for the first seconds of a training, and as long as models are compared.
+void stop_when_asked() {
+    std::signal(SIGINT, ask_to_stop);
+    std::signal(SIGTERM, ask_to_stop);
+    if (std::signal(SIGHUP, ask_to_stop) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);  // as nohup wishes
+}
+
 std::string description(const TrainingRun& run) {
     const DebertaConfig& config = run.task().config;
     return std::to_string(run.sentences()) + " sentences of up to " + std::to_string(run.longest()) + " tokens, " +
@@ -38,53 +47,102 @@ std::string description(const TrainingRun& run) {
            " layers of width " + std::to_string(config.hidden_size);
 }
 
+/// A file or folder as a word of a command line, where a minus in front would make it an option.
+std::string as_word(const std::string& path) { return shell_quoted((path.starts_with("-") ? "./" : "") + path); }
+
 /// The options with which a training goes on; its settings are in its folder.
 std::string going_on(const std::string& out, const std::string& corpus) {
-    return "--resume --out " + shell_quoted(out) + (corpus == "positions" ? "" : " --corpus " + shell_quoted(corpus));
+    return "--resume --out " + as_word(out) + (corpus == "positions" ? "" : " --corpus " + as_word(corpus));
 }
 
-/// Where the corpus is, seen from the folder of the training.
-std::string corpus_from(const cli::TrainRequest& request) {
-    if (request.corpus == "positions") return request.corpus;
-    const auto whole = [](const std::string& path) { return std::filesystem::absolute(path).lexically_normal(); };
-    return whole(request.corpus).lexically_relative(whole(request.out + "/").parent_path()).string();
+/// The folder of the training, behind the links that lead to it.
+fs::path place_of(const std::string& out) {
+    fs::path wanted = fs::absolute(out);
+    if (!wanted.has_filename()) wanted = wanted.parent_path();  // "model/"
+    const fs::path place = fs::weakly_canonical(behind_links(wanted));
+    return place.has_filename() ? place : place.parent_path();
 }
 
+/// Where the corpus is, seen from `folder`.
+std::string corpus_from(const fs::path& folder, const std::string& corpus) {
+    if (corpus == "positions") return corpus;
+    const fs::path file = fs::absolute(corpus);
+    return (fs::weakly_canonical(file.parent_path()) / file.filename()).lexically_relative(folder).string();
+}
+
+/// Its commands run in the folder above: a save puts a new folder in the place of the old one, and whoever stands in
+/// the old one then stands in one that was removed.
 std::string readme(TrainingRun& run, const cli::TrainRequest& request) {
     const Trainer& trainer = run.trainer();
     const bool words = trainer.plan().objective == Objective::masked_words;
+    const fs::path place = place_of(request.out);
+    const std::string name = place.filename().string(), opened_as = masked_word_class(run.task().config);
     return "# A DeBERTa model trained by Locus\n\n" + description(run) + ", learnt from `" +
            run.task().corpus.filename().string() + "` by " +
            (words ? "masked words" : "replaced tokens; the generator is in `generator/`") + ", " +
            std::to_string(trainer.steps()) + " of " + std::to_string(trainer.plan().steps) +
-           " steps.\n\n```\nlocus fill --model . \"... [MASK] ...\"\nlocus view .\nlocus train " +
-           going_on(".", corpus_from(request)) + "\n```\n\nTransformers opens the folder as " +
-           (words ? "`DebertaV2ForMaskedLM`, without the enhanced mask decoder" : "`DebertaV2Model`") +
+           " steps.  In the folder above this one:\n\n```\nlocus fill --model " +
+           as_word(words ? name : name + "/generator") + " \"... [MASK] ...\"\nlocus view " + as_word(name) +
+           "\nlocus train " + going_on(name, corpus_from(place.parent_path(), request.corpus)) +
+           "\n```\n\nTransformers opens the folder as " +
+           (!words                                ? "`DebertaV2Model`"
+            : opened_as == "DebertaV2ForMaskedLM" ? "`DebertaV2ForMaskedLM`, without the enhanced mask decoder"
+                                                  : "`DebertaV2Model`: its masked-word head knows no embedding_size "
+                                                    "that is not hidden_size") +
            ".\n`training_state.safetensors` is what `--resume` needs and nobody else.\n";
 }
 
-[[noreturn]] void throw_no_number(Trainer& trainer, const std::string& what) {
-    throw Error(Fault::unsupported, "step " + std::to_string(trainer.steps()) + ": " + what +
-                                        " is not a number any more; what was saved before stays, expected a lower "
-                                        "--rate than " +
-                                        format_number(trainer.plan().rate));
+/// Takes up the training in the folder, or begins one there.  True if its learning rate falls to 0 at another step now.
+bool begin(TrainingRun& run, TrainingFolder& folder, const cli::TrainRequest& request) {
+    if (!request.resume) {
+        folder.save(readme(run, request));  // so that a folder that cannot be written is known before the work
+        return false;
+    }
+    folder.resume();
+    if (request.steps == 0) return false;
+    Trainer& trainer = run.trainer();
+    LOCUS_CHECK(request.steps >= trainer.steps(), "--steps is " + std::to_string(request.steps) +
+                                                      ", but the training in " + request.out + " has made " +
+                                                      std::to_string(trainer.steps()) + " already");
+    const bool new_end = trainer.plan().steps != request.steps;
+    trainer.set_steps(request.steps);
+    return new_end;
 }
 
-/// A step may leave weights that are no numbers any more, which only the next one would see.
-void check_weights(Trainer& trainer) {
-    const auto check = [&](const Parameters<float>& values) {
-        for (const auto& one : values.entries())
-            if (!values.row(one.name).allFinite()) throw_no_number(trainer, one.name);
-    };
-    check(trainer.words().values);
-    if (trainer.detector()) check(trainer.detector()->values);
+void say_what_is_trained(cli::TrainProgress& progress, const TrainingRun& run, Index steps,
+                         const cli::TrainRequest& request, bool new_end) {
+    progress.say(description(run) + (request.resume ? "; from step " + std::to_string(steps) : ""));
+    if (new_end)
+        progress.say("the learning rate now falls to 0 at step " + std::to_string(request.steps) +
+                     ": other numbers than those of a training that was begun with so many steps");
+    if (run.cuts() > 0)
+        progress.say("long lines were cut " + std::to_string(run.cuts()) + " times, into sentences of at most " +
+                     std::to_string(run.task().config.max_position_embeddings) + " tokens");
+    if (run.task().heldout > 0 && !run.has_heldout())
+        progress.say("no sentence is held out, so there is no loss on sentences never seen: --heldout " +
+                     format_number(run.task().heldout) + " of " + std::to_string(run.sentences()) +
+                     " sentences is none");
 }
 
-/// The loss on sentences held out, where there are any.
-double checked_loss(TrainingRun& run) {
-    const double loss = run.heldout_loss();
-    if (run.has_heldout() && !std::isfinite(loss)) throw_no_number(run.trainer(), "the loss on sentences never seen");
-    return loss;
+void learn(TrainingRun& run, TrainingFolder& folder, const cli::TrainRequest& request, bool new_end) {
+    Trainer& trainer = run.trainer();
+    cli::TrainProgress progress(request.json, request.minutes);
+    say_what_is_trained(progress, run, trainer.steps(), request, new_end);
+    double saved = progress.seconds();
+    while (!stop_asked && !progress.time_is_over() && (request.minutes > 0 || trainer.steps() < trainer.plan().steps)) {
+        if (request.minutes > 0) trainer.set_steps(progress.steps_in_time(trainer.steps(), trainer.plan().steps));
+        progress.step(run.step(), trainer.plan().steps);
+        const bool due =
+            request.save_every > 0 ? trainer.steps() % request.save_every == 0 : progress.seconds() - saved > 30;
+        if (!due) continue;
+        trainer.check_weights();  // a step may leave some that only the next one would see
+        folder.save(readme(run, request));
+        saved = progress.seconds();
+    }
+    const double heldout = checked_heldout_loss(run);
+    folder.save(readme(run, request));
+    progress.finish(run, heldout, request.out, going_on(request.out, request.corpus),
+                    stop_asked && trainer.steps() < trainer.plan().steps);
 }
 
 int train(const cli::Command& program, const cli::TrainRequest& request) {
@@ -98,56 +156,21 @@ int train(const cli::Command& program, const cli::TrainRequest& request) {
     }
     const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     ThreadPool pool(request.threads > 0 ? request.threads : cores);
+    stop_when_asked();
     // For the tokenizer's files while they are opened.
     auto scratch = std::make_unique<ScratchFolder>("train");
-    if (request.ablate) {
-        std::signal(SIGINT, ask_to_stop);
+    if (request.ablate)
         return cli::train_ablation(task, request, scratch->path(), pool, [] { return stop_asked != 0; });
-    }
     TrainingRun run(task, scratch->path(), pool);
     scratch.reset();  // a training may be killed in its hours, and nobody would remove it then
     TrainingFolder folder(request.out, run);
-    Trainer& trainer = run.trainer();
-    bool new_end = false;
-    if (request.resume) {
-        folder.resume();
-        if (request.steps > 0) {
-            LOCUS_CHECK(request.steps >= trainer.steps(), "--steps is " + std::to_string(request.steps) +
-                                                              ", but the training in " + request.out + " has made " +
-                                                              std::to_string(trainer.steps()) + " already");
-            new_end = trainer.plan().steps != request.steps;
-            trainer.set_steps(request.steps);
-        }
-    } else {
-        folder.save(readme(run, request));  // so that a folder that cannot be written is known before the work
+    const bool new_end = begin(run, folder, request);
+    try {
+        learn(run, folder, request, new_end);
+    } catch (const Error& error) {
+        if (error.fault() != Fault::unsupported) throw;
+        throw Error(error.fault(), std::string(error.what()) + "; what was saved before stays");
     }
-
-    std::signal(SIGINT, ask_to_stop);
-    std::signal(SIGTERM, ask_to_stop);
-    cli::TrainProgress progress(request.json, request.minutes);
-    progress.say(description(run) + (request.resume ? "; from step " + std::to_string(trainer.steps()) : ""));
-    if (new_end)
-        progress.say("the learning rate now falls to 0 at step " + std::to_string(request.steps) +
-                     ": other numbers than those of a training that was begun with so many steps");
-    if (run.cuts() > 0)
-        progress.say("long lines were cut " + std::to_string(run.cuts()) + " times, into sentences of at most " +
-                     std::to_string(run.task().config.max_position_embeddings) + " tokens");
-    double saved = progress.seconds();
-    while (!stop_asked && !progress.time_is_over() && (request.minutes > 0 || trainer.steps() < trainer.plan().steps)) {
-        if (request.minutes > 0) trainer.set_steps(progress.steps_in_time(trainer.steps(), trainer.plan().steps));
-        progress.step(run.step(), trainer.plan().steps);
-        const bool due =
-            request.save_every > 0 ? trainer.steps() % request.save_every == 0 : progress.seconds() - saved > 30;
-        if (!due) continue;
-        check_weights(trainer);
-        folder.save(readme(run, request));
-        saved = progress.seconds();
-    }
-    check_weights(trainer);
-    const double heldout = checked_loss(run);
-    folder.save(readme(run, request));
-    progress.finish(run, heldout, request.out, going_on(request.out, request.corpus),
-                    stop_asked && trainer.steps() < trainer.plan().steps);
     return 0;
 }
 

@@ -86,6 +86,21 @@ void clear_remains(const fs::path& target, const FolderNames& written) {
     for (const fs::path& one : abandoned_drafts(target, kNewMark)) fs::remove_all(one, error);
 }
 
+/// The same for a folder that another one takes the place of.  A shell or a program that stands in it would stand in
+/// one that is removed: this process, at least, can say so.
+fs::path replaced_target_of(const fs::path& folder) {
+    const fs::path target = target_of(folder);
+    std::error_code error;
+    for (fs::path here = fs::current_path(error); !here.empty(); here = here.parent_path()) {
+        LOCUS_CHECK(!fs::equivalent(here, target, error),
+                    folder.string() + ": is or holds the folder that this command runs in, and is replaced as a " +
+                        "whole; expected a command that runs in " + target.parent_path().string() + " and names " +
+                        target.filename().string());
+        if (here == here.root_path()) break;
+    }
+    return target;
+}
+
 /// The folder inside the new one that a file belongs into; "" for the new one itself.
 std::string folder_of(const FolderFile& file) { return fs::path(file.name).parent_path().string(); }
 
@@ -311,7 +326,7 @@ FolderFile folder_file(std::string name, std::string bytes) {
 }
 
 void write_atomic_folder(const fs::path& folder, const std::vector<FolderFile>& files) {
-    const fs::path target = target_of(folder);
+    const fs::path target = replaced_target_of(folder);
     const FolderNames inside = folders_of(files);
     for (const std::string& name : inside)
         LOCUS_CHECK(!fs::path(name).has_parent_path(), name + ": a folder inside a folder inside is not written");
@@ -323,7 +338,7 @@ void write_atomic_folder(const fs::path& folder, const std::vector<FolderFile>& 
     draft.put_in_place();
 }
 
-void tidy_atomic_folder(const fs::path& folder) { clear_remains(target_of(folder), {}); }
+void tidy_atomic_folder(const fs::path& folder) { clear_remains(replaced_target_of(folder), {}); }
 
 void write_new_folder(const fs::path& folder, const std::function<void(const fs::path& draft)>& fill) {
     const fs::path target = target_of(folder);

@@ -72,7 +72,8 @@ Killed kill_until_it_ends(const Place& place, const fs::path& out, const std::st
 
 void check_objective(const std::string& objective) {
     const Place place;
-    const fs::path whole = place.folder / "whole", killed = place.folder / "killed";
+    // Of one name, which their README.md says.
+    const fs::path whole = place.folder / "whole/model", killed = place.folder / "killed/model";
     const auto start = std::chrono::steady_clock::now();
     REQUIRE(run("locus-train", place.arguments(whole, objective)).status == 0);
     double longest = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 3;
@@ -90,6 +91,7 @@ void check_objective(const std::string& objective) {
     CHECK(counted.kills >= 5);
     CHECK(counted.resumed >= 5);
     CHECK(listing(place.folder.path()) == std::vector<std::string>{"config.json", "corpus.txt", "killed", "whole"});
+    CHECK(listing(killed.parent_path()) == std::vector<std::string>{"model"});
 }
 
 }  // namespace
@@ -117,6 +119,11 @@ TEST_CASE("train: what a killed save left is put right by the next start", "[fuz
     fs::create_directory(place.folder / (".out.part-" + gone));
     fs::rename(out / "generator", place.folder / (".out.part-" + gone) / "generator");
     write_file(place.folder / (".out.part-" + gone) / "config.json", "old");
+    CHECK(run("locus-train", again).status == 0);
+    CHECK(snapshot(out) == whole);
+    // While the folder inside was written.
+    fs::create_directories(place.folder / (".out.new-" + gone) / "generator");
+    write_file(place.folder / (".out.new-" + gone) / "generator/config.json", "half");
     CHECK(run("locus-train", again).status == 0);
     CHECK(snapshot(out) == whole);
     CHECK(listing(place.folder.path()) == std::vector<std::string>{"config.json", "corpus.txt", "out"});

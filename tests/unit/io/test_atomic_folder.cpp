@@ -361,6 +361,30 @@ TEST_CASE("whole folder: files of a folder inside are of the same moment", "[fol
     CHECK(names_in(folder.path()) == Names{"model"});
 }
 
+TEST_CASE("whole folder: one that this process stands in is not taken away under its feet", "[folder][bad]") {
+    const TemporaryFolder folder;
+    const fs::path model = fs::canonical(folder.path()) / "model";
+    write_atomic_folder(model, kOld);
+    fs::create_directories(model / "in/deep");
+    for (const char* here : {".", "in", "in/deep"}) {
+        const int status = status_of_child([&] {
+            fs::current_path(model / here);
+            try {
+                write_atomic_folder(model, kNew);
+            } catch (const Error& error) {
+                const std::string expected = model.string() +
+                                             ": is or holds the folder that this command runs in, and is replaced as "
+                                             "a whole; expected a command that runs in " +
+                                             model.parent_path().string() + " and names model";
+                ::_exit(error.what() == expected ? error.exit_status() : 9);
+            }
+        });
+        CHECK(status == 2);
+    }
+    CHECK(read_bytes(model / "a.txt") == "old a");
+    CHECK(names_in(folder.path()) == Names{"model"});
+}
+
 TEST_CASE("new folder: what is filled gets the name, and what a killed program left goes", "[folder]") {
     const TemporaryFolder folder;
     const fs::path kit = folder / "above/kit";
