@@ -298,12 +298,14 @@ public:
     }
 
 private:
-    /// Rust counts from the original text: after a first character that the normalizer leaves out, as Strip does with a
-    /// blank, nothing is at the start.
+    /// Rust counts from the original text: behind a first character that the normalizer leaves out, as Strip does with
+    /// a blank, nothing is at the start.  A letter shows whether it is left out, for alone it might be at the end as
+    /// well.
     bool keeps_first_character(const std::string& text) const {
+        const std::string letter = "a";
         std::size_t end = 0;
         if (!text.empty()) next_character(text, end);
-        return text.empty() || !normalized(text.substr(0, end)).empty();
+        return text.empty() || normalized(text.substr(0, end) + letter) != normalized(letter);
     }
 
     std::string normalized(const std::string& text) const { return normalizer_ ? normalizer_(text) : text; }

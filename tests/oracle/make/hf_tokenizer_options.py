@@ -106,7 +106,7 @@ def slow(tokenizers):
 
 def signs(normalizer, pre):
     """A piece for every sign, so that the cuts show: "##" stands where none was made."""
-    letters = sorted(set(string.printable + "▁²¼½éßαＡ_\u200d€⏅„‘ª٣") - set(string.whitespace))
+    letters = sorted(set(string.printable + "▁²¼½éßαＡ_\u200d€⏅„‘ª٣ĊčĠ") - set(string.whitespace))
     vocabulary = ["<unk>", "<mask>"] + letters + ["##" + one for one in letters]
     t = Tokenizer(models.WordPiece({piece: n for n, piece in enumerate(vocabulary)}, unk_token="<unk>"))
     if normalizer:
@@ -144,6 +144,8 @@ def parts():
     yield json_case("metaspace first behind words of BERT", signs(None, p.Sequence([p.BertPreTokenizer(), first])), blanks + ["\u2003", ".ab"])
     yield json_case("metaspace first behind a cut", signs(None, p.Sequence([p.Split("-", "removed"), first])), ["-ab", "a-b", "--ab", "<mask>-ab", "-"])
     yield json_case("metaspace first behind strip", signs(n.Strip(), first), blanks)
+    yield json_case("metaspace first behind strip, right side only", signs(n.Strip(left=False, right=True), p.Sequence([p.ByteLevel(add_prefix_space=False), first])),
+                    ["\nab", "\r\nab", " ab", "ab\n", "\n"])
     yield json_case("metaspace first behind cleaning", signs(n.BertNormalizer(lowercase=True), first), blanks + ["\u0007ab", "\u0301ab", "Éab"])
     yield json_case("metaspace first behind bytes", signs(None, p.Sequence([p.ByteLevel(add_prefix_space=True), first])), ["ab", " ab", "ab cd"])
     marks = ["a$b,c", "1+1=2 <a> ~`^|", "€5 ⏅x „q‘", "x²_y\u200dz ª٣ ½", "αβ.γ é!", "a\n$b"]
