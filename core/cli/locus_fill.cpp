@@ -15,8 +15,7 @@ using namespace locus;
 using Json = nlohmann::ordered_json;
 
 struct Options {
-    std::string model = "tiny-v3", text, text_file;
-    std::vector<std::string> order;
+    std::string model = "tiny-v3", text, text_file, order;
     Index top = 5, segment = 0;
     bool no_emd = false, reference = false, json = false;
 };
@@ -124,12 +123,25 @@ Rows fill_one(const cli::Command& program, const Options& options, const Opened&
     return rows;
 }
 
+/// "paris,france"
+std::vector<std::string> parse_order(const std::string& order) {
+    std::vector<std::string> words;
+    for (std::size_t from = 0; from <= order.size();) {
+        const std::size_t comma = std::min(order.find(',', from), order.size());
+        words.push_back(order.substr(from, comma - from));
+        LOCUS_CHECK(!words.back().empty(),
+                    "--order is \"" + order + "\", expected words of the text separated by commas");
+        from = comma + 1;
+    }
+    return words;
+}
+
 /// XLNet: words of the text one after the other, each seeing those before it.
 Rows fill_in_order(const cli::Command& program, const Options& options, const Opened& opened) {
     ModelInput input = input_of_texts({options.text}, *opened.tokenizer, opened.family);
     LOCUS_CHECK(input.mask_positions.empty(), "--order names words of the text, which then holds no [MASK]");
     std::vector<Place> places;
-    for (const Index position : predict_in_order(input, options.order, *opened.tokenizer))
+    for (const Index position : predict_in_order(input, parse_order(options.order), *opened.tokenizer))
         places.push_back({position, "step " + std::to_string(places.size() + 1) + ": \"" +
                                         display_piece(opened.tokenizer->piece(input.tokens[position])) +
                                         "\" at token " + std::to_string(position)});
@@ -247,15 +259,15 @@ int main(int argc, char** argv) {
         program.option("text", options.text, "text with one or several [MASK]; with Transformer-XL, its beginning");
     program
         .option("--text-file", options.text_file,
-                "a text on each line of this file instead; a deberta reads many together, not padded")
+                "a text on each line of this file instead, - reads the standard input; a deberta reads many together, "
+                "not padded")
         .not_empty()
         .excludes(text);
     program.option("--top", options.top, "how many words").within(1, 1000000).shows_default();
     program
         .option("--order", options.order,
                 "xlnet: predict these words of the text one after the other, each seeing those before it: A,B")
-        .separated_by(',')
-        .one_value_each();  // what follows is the text
+        .not_empty();
     program
         .option("--segment", options.segment,
                 "transfo-xl: tokens per segment, memory handed on; the whole text at once if absent")

@@ -9,14 +9,38 @@
 #include "core/text/text_table.h"
 #include "core/text/tokenizers/tokenizer.h"
 
+namespace {
+
+using namespace locus;
+
+/// The family of the folder's model, for the one that reads a text otherwise than its tokenizer alone (XLNet).  A
+/// folder may hold a tokenizer without a model, or that of a model which Locus does not run.
+Family family_in(const std::filesystem::path& folder) {
+    try {
+        const Checkpoint checkpoint = open_config(folder);
+        return family_of(checkpoint.config_json, checkpoint.config_file.string());
+    } catch (const Error&) {
+        return Family::deberta;
+    }
+}
+
+/// One text as the programs that run a model read it; no text is the special tokens alone.
+Tokens tokens_of_text(const std::string& text, const Tokenizer& tokenizer, const std::filesystem::path& folder) {
+    const bool blank = text.find_first_not_of(" \t\r\n") == std::string::npos;
+    return blank ? tokenizer.encode(text) : encode_text(text, tokenizer, family_in(folder));
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-    using namespace locus;
     cli::Command program(
         "Prints the token ids and pieces of a text, or of two texts as one input.\n"
         "  locus tokens \"a new store opened.\"\n"
         "  locus tokens \"who opened it?\" \"a new store opened.\"\n"
         "ids hold the special tokens the model wants around the text; pieces are those of the text. Of two texts each "
-        "token\nhas its type, which says which text it is of.",
+        "token\nhas its type, which says which text it is of.\n"
+        "[MASK] and [SEP] stand for the model's own names, and one [SEP] between words makes two texts of one, as in "
+        "locus\nfill, trace and classify.",
         "locus tokens");
     std::string model = "tiny-v3", text, second;
     bool json = false;
@@ -27,11 +51,15 @@ int main(int argc, char** argv) {
     program.option("second", second, "a second text: hypothesis, passage");
     program.flag("--json", json, "print {\"ids\": [...], \"pieces\": [...]}, of two texts also \"types\"");
     return cli::run_program(program, argc, argv, [&] {
-        const auto tokenizer = open_tokenizer(resolve_model(model));
+        const std::filesystem::path folder = resolve_model(model);
+        const auto tokenizer = open_tokenizer(folder);
         const std::string first = cli::readable_text(program, text);
-        const bool two = program.given("second");
         const Tokens tokens =
-            two ? tokenizer->encode_pair(first, cli::readable_text(program, second)) : tokenizer->encode(first);
+            program.given("second")
+                ? tokenizer->encode_pair(with_own_names(first, *tokenizer),
+                                         with_own_names(cli::readable_text(program, second), *tokenizer))
+                : tokens_of_text(first, *tokenizer, folder);
+        const bool two = tokens.pair;
         const auto [before, behind] = tokenizer->frame();
         if (json) {
             const std::vector<std::string> pieces(tokens.pieces.begin() + static_cast<std::ptrdiff_t>(before),

@@ -13,7 +13,11 @@ namespace locus::cli {
 std::vector<NumberedLine> read_numbered_lines(const Command& program, const std::string& file) {
     std::vector<NumberedLine> lines;
     Index number = 0, replaced = 0, first = 0;
-    for (const std::string& line : lines_of(read_text_file(file))) {
+    const bool piped = file == "-";
+    const std::string name = piped ? "standard input" : file;
+    const std::string bytes = piped ? read_all(std::cin, name) : read_text_file(file);
+    check_not_utf16(bytes, name);
+    for (const std::string& line : lines_of(bytes)) {
         ++number;
         if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
         RepairedText repaired = repair_utf8(line);
@@ -21,9 +25,9 @@ std::vector<NumberedLine> read_numbered_lines(const Command& program, const std:
         replaced += repaired.replaced;
         lines.push_back({number, std::move(repaired.text)});
     }
-    if (lines.empty()) throw Error(Fault::unreadable, file + ": no line with a word, expected a text on each line");
+    if (lines.empty()) throw Error(Fault::unreadable, name + ": no line with a word, expected a text on each line");
     if (replaced > 0)
-        say(program, "warning: " + file + " is not UTF-8: " + std::to_string(replaced) +
+        say(program, "warning: " + name + " is not UTF-8: " + std::to_string(replaced) +
                          (replaced == 1 ? " place" : " places") + " replaced by U+FFFD, first in line " +
                          std::to_string(first));
     return lines;
@@ -41,7 +45,7 @@ void TextLines::check_each(const std::function<void(std::size_t n)>& f) const {
 
 TextLines read_text_lines(const Command& program, const std::string& file,
                           const std::function<ModelInput(const std::string& text)>& make) {
-    TextLines texts{file, read_numbered_lines(program, file), {}};
+    TextLines texts{file == "-" ? "standard input" : file, read_numbered_lines(program, file), {}};
     texts.check_each([&](std::size_t n) { texts.inputs.push_back(make(texts.lines[n].text)); });
     return texts;
 }

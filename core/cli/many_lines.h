@@ -16,8 +16,8 @@ struct NumberedLine {
     std::string text;
 };
 
-/// The lines of a file that are not blank, readable as readable_text makes them.
-/// Throws Error(unreadable) for a file that cannot be read or has no such line.
+/// The lines of a file, or of the standard input for "-", that are not blank, readable as readable_text makes them.
+/// Throws Error(unreadable) for a file that cannot be read, is UTF-16 or has no such line.
 std::vector<NumberedLine> read_numbered_lines(const Command& program, const std::string& file);
 
 /// The lines of a file as a model takes them.

@@ -110,8 +110,7 @@ void add_common(Command& command, CommonOptions& options) {
 
 std::string read_text(const Command& program, const std::string& file) {
     const std::string bytes = read_bytes_of(file), name = file == "-" ? "standard input" : printable(file);
-    if (bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff"))
-        throw Error(Fault::unreadable, name + ": is UTF-16, expected UTF-8");
+    check_not_utf16(bytes, name);
     // A byte order mark is no part of the first word.
     RepairedText repaired = repair_utf8(bytes.starts_with("\xEF\xBB\xBF") ? bytes.substr(3) : bytes);
     if (repaired.replaced > 0)
@@ -133,7 +132,12 @@ Corpus read_corpus(const Command& program, const CorpusRequest& request) {
         LOCUS_CHECK(add_document(corpus, name, repaired.text, request), name + ": has no words, expected text");
     }
     const std::unordered_set<std::string> unwanted = read_stop_words(program, request);
-    for (Document& document : corpus.documents) document = without_words(document, unwanted);
+    // The built-in words are in lower case and meant in any; those of a file are meant as they are written.
+    const bool any_case = request.keep_case && request.stop_words == "english";
+    for (Document& document : corpus.documents)
+        std::erase_if(document, [&](const std::string& word) {
+            return unwanted.contains(any_case ? normalise_text(word) : word);
+        });
     LOCUS_CHECK(std::any_of(corpus.documents.begin(), corpus.documents.end(),
                             [](const Document& document) { return !document.empty(); }),
                 "the documents hold stop words only, expected others too");

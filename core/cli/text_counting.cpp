@@ -90,7 +90,8 @@ int print_tf_idf(const Corpus& corpus, const CountingOptions& options) {
         }
         documents.push_back({{"name", corpus.names[document]}, {"words", words}});
     }
-    print(options, {{"idf", options.idf}, {"log", options.base}, {"documents", documents}}, rows,
+    const std::string base = options.idf == "scikit-learn" ? "e" : options.base;  // which that form takes in any case
+    print(options, {{"idf", options.idf}, {"log", base}, {"documents", documents}}, rows,
           {false, false, true, true, true, true});
     return 0;
 }
@@ -193,11 +194,14 @@ TextCommand add_ngrams(const Command& program, Command& command) {
 
 TextCommand add_next_word(const Command& program, Command& command) {
     auto words = std::make_shared<std::string>();
-    command.option("words", *words, "the words in front, e.g. \"how are\"").required();
+    command.option("words", *words, "the words in front, e.g. \"how are\"; \"\" for the shares of single words")
+        .required();
     const auto options = add_common<NgramOptions>(command);
     add_top(command, *options, "how many words");
     return [&program, words, options] {
         const Document context = words_of(*words, options->corpus.keep_case);
+        LOCUS_CHECK(words->empty() || !context.empty(),
+                    "\"" + *words + "\" is 0 words, expected one or more, or \"\" for the shares of single words");
         const Corpus corpus = read_corpus(program, options->corpus);
         const NextWordTable following(corpus.documents, static_cast<Index>(context.size()) + 1);
         std::vector<NextWord> next = following.after(context);

@@ -187,11 +187,15 @@ std::vector<Index> find_word(const ModelInput& input, const std::string& word, c
 
 }  // namespace
 
+std::string with_own_names(const std::string& text, const Tokenizer& tokenizer) {
+    return with_own_name(with_own_name(text, "[MASK]", tokenizer, tokenizer.mask_id()), "[SEP]", tokenizer,
+                         tokenizer.separator_id());
+}
+
 Tokens encode_text(const std::string& text, const Tokenizer& tokenizer, Family family) {
     LOCUS_CHECK(text.find_first_not_of(kWhiteSpace) != std::string::npos,
                 "the text is empty, expected at least one word");
-    const std::string own = with_own_name(with_own_name(text, "[MASK]", tokenizer, tokenizer.mask_id()), "[SEP]",
-                                          tokenizer, tokenizer.separator_id());
+    const std::string own = with_own_names(text, tokenizer);
     const auto pair = pair_of(own, tokenizer);
     Tokens tokens = pair ? tokenizer.encode_pair(pair->first, pair->second) : tokenizer.encode(own);
     if (family == Family::xlnet) join_behind_masks(tokens, own, tokenizer);

@@ -34,6 +34,9 @@ struct PreparedInput {
 /// store opened". Throws Error(usage) for a text without a word.
 Tokens encode_text(const std::string& text, const Tokenizer& tokenizer, Family family);
 
+/// The text with the tokenizer's own names for "[MASK]" and "[SEP]".
+std::string with_own_names(const std::string& text, const Tokenizer& tokenizer);
+
 /// When texts come with token types.  For single texts it matters in XLNet alone: without types it has no segment term
 /// (ef), with those of its tokenizer <cls> is of another segment than the text.
 enum class TokenTypes {

@@ -91,6 +91,60 @@ TEST_CASE("tokens: a text that is not UTF-8 is repaired, and one line says so", 
     }
 }
 
+TEST_CASE("tokens: [MASK] and [SEP] stand for the model's own names, as the model reads them", "[cli][tokenizer]") {
+    const auto check = [](const std::string& kind, Family family, const std::string& text) {
+        INFO(kind << ": " << text);
+        const auto tokenizer = open_tokenizer(kTokenizers / kind);
+        const ModelInput input = input_of_texts({text}, *tokenizer, family);
+        const Json printed = tokens_of(kind, text);
+        CHECK(printed["ids"] == Json(input.tokens.values()));
+        CHECK(printed.contains("types") == (text.find("[SEP]") != std::string::npos));
+        if (printed.contains("types")) CHECK(printed["types"] == Json(input.token_types.values()));
+    };
+    for (const char* text : {"the [MASK].", "the [MASK] is red", "who opened it? [SEP] the [MASK] opened."}) {
+        check("xlnet", Family::xlnet, text);  // no lone mark of a word between a mask and "."
+        check("roberta", Family::deberta, text);
+        check("wordpiece", Family::roformer, text);
+    }
+    const Outcome pair =
+        run("locus-tokens", {"--model", (kTokenizers / "roberta").string(), "a [MASK]", "the [MASK]", "--json"});
+    REQUIRE(pair.status == 0);
+    const Json pieces = Json::parse(pair.out)["pieces"];
+    CHECK(std::count(pieces.begin(), pieces.end(), "<mask>") == 2);
+}
+
+TEST_CASE("fill: texts from a file in UTF-16 are refused, those of the standard input read", "[cli]") {
+    const TemporaryFolder folder;
+    for (const std::string mark : {"\xff\xfe", "\xfe\xff"}) {
+        const std::string file = (folder / "wide.txt").string();
+        write_file(file, mark + std::string("a\0", 2));
+        for (const std::string program : {"locus-fill", "locus-trace", "locus-classify"}) {
+            std::vector<std::string> arguments = {"--model", "tiny-v3", "--text-file", file};
+            if (program == "locus-trace") arguments.insert(arguments.end(), {"--stages", "layer.0.q"});
+            const Outcome outcome = run(program, arguments);
+            INFO(program << ": " << outcome.err);
+            CHECK(outcome.status == 3);
+            CHECK_THAT(outcome.err, Contains("wide.txt: is UTF-16, expected UTF-8"));
+        }
+    }
+    const Outcome piped = run_with_input("locus-fill", {"--text-file", "-", "--json"}, "a [MASK].\n");
+    CHECK(piped.status == 0);
+    CHECK(Json::parse(piped.out)["lines"].size() == 1);
+    const Outcome none = run_with_input("locus-fill", {"--text-file", "-"}, "a [MASK].\nno mask\n");
+    CHECK(none.status == 3);
+    CHECK_THAT(none.err, Contains("standard input: line 2: the text has no [MASK]"));
+}
+
+TEST_CASE("fill: an order without a word is one sentence", "[cli]") {
+    for (const std::string order : {",", "new,", ",new"}) {
+        const Outcome outcome = run("locus-fill", {"--model", "tiny-xlnet", "a new store.", "--order", order});
+        CHECK(outcome.status == 2);
+        CHECK(outcome.sentences() == 1);
+        CHECK_THAT(outcome.err,
+                   Contains("--order is \"" + order + "\", expected words of the text separated by commas"));
+    }
+}
+
 TEST_CASE("input: padding goes on the side the tokenizer says", "[tokenizer]") {
     const auto xlnet = open_tokenizer(kTokenizers / "xlnet"), bert = open_tokenizer(kTokenizers / "wordpiece");
     const std::vector<std::string> texts = {"the capital of france", "the"};

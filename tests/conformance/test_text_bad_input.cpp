@@ -56,6 +56,10 @@ TEST_CASE("text: files that are missing, folders, or closed are refused by name"
                   3, {"wide.txt", "UTF-16"});
 }
 
+TEST_CASE("text: words in front that hold no word are refused", "[cli][text]") {
+    check_refusal({"next", "...", "--text", "a b"}, 2, {"\"...\" is 0 words, expected one or more"});
+}
+
 TEST_CASE("text: bytes that are not UTF-8 are replaced, counted and told", "[cli][text]") {
     const Folder folder;
     const Outcome outcome = run("locus-text", {"bow", folder.with("bad.txt", "car \xff car\xc0\xaf van\n"), "--json"});

@@ -61,6 +61,8 @@ TEST_CASE("text: tfidf of the source's two sentences", "[cli][text]") {
     CHECK(cli_number(json["documents"][1]["words"][0]["tf_idf"]) == "0.0752575");
     CHECK(cli_number(json_of({"tfidf", files / "ab.txt", "--log", "e"})["documents"][0]["words"][0]["tf_idf"]) ==
           "0.297063");
+    CHECK(json_of({"tfidf", files / "ab.txt", "--log", "2"})["log"] == "2");
+    CHECK(json_of({"tfidf", files / "ab.txt", "--log", "2", "--idf", "scikit-learn"})["log"] == "e");  // what is used
     CHECK(json_of({"tfidf", files / "ab.txt", "--top", "2"})["documents"][1]["words"].size() == 2);
     CHECK(json_of({"tfidf", files / "ab.txt", "--idf", "df-plus-one", "--top",
                    "0"})["documents"][0]["words"][4]["idf"] < -0.17);
@@ -88,6 +90,8 @@ TEST_CASE("text: bow counts, case and stop words", "[cli][text]") {
     CHECK(json["documents"][0]["counts"] == Json({{"the", 2}, {"car", 2}}));
     CHECK(json_of({"bow", "--text", "The car, the CAR", "--keep-case"})["words"].size() == 4);
     CHECK(json_of({"bow", "--text", "The car", "--stop-words", "english"})["words"] == Json({"car"}));
+    // The built-in words are meant in any case, those of a file as they are written.
+    CHECK(json_of({"bow", "--text", "The CAR", "--stop-words", "english", "--keep-case"})["words"] == Json({"CAR"}));
     std::string million;
     for (int n = 0; n < 1234567; ++n) million += "a ";
     const Files files;
@@ -95,6 +99,8 @@ TEST_CASE("text: bow counts, case and stop words", "[cli][text]") {
     CHECK_THAT(text({"bow", files / "million", "--text", "b"}).out, Contains("1234567"));
     write_file(files / "stop", "Car\nin\n");
     CHECK(json_of({"bow", "--text", "the car", "--stop-words", files / "stop"})["words"] == Json({"the"}));
+    CHECK(json_of({"bow", "--text", "In car", "--stop-words", files / "stop", "--keep-case"})["words"] ==
+          Json({"In", "car"}));
 }
 
 TEST_CASE("text: columns stand straight, in Korean too", "[cli][text]") {

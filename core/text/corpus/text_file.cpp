@@ -54,6 +54,11 @@ std::string read_model_file(const std::filesystem::path& file) {
     return read_text_file(file);
 }
 
+void check_not_utf16(std::string_view bytes, const std::string& name) {
+    if (bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff"))
+        throw Error(Fault::unreadable, name + ": is UTF-16, expected UTF-8");
+}
+
 std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> lines;
     for (std::size_t from = text.starts_with("\xef\xbb\xbf") ? 3 : 0; from < text.size();) {

@@ -4,6 +4,7 @@
 #include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace locus {
@@ -16,6 +17,9 @@ std::string read_text_file(const std::filesystem::path& file);
 /// All bytes of a file that a model folder holds, where a pipe would be waited for without end.
 /// Throws Error(unreadable) that names it.
 std::string read_model_file(const std::filesystem::path& file);
+
+/// Throws Error(unreadable) that begins with `name` for bytes that say they are UTF-16.
+void check_not_utf16(std::string_view bytes, const std::string& name);
 
 /// The lines of a text without their ends (\n or \r\n); a byte order mark in front and blank lines at the end are left
 /// out.
