@@ -43,10 +43,11 @@ bool differ_clearly(const AblationRow& a, const AblationRow& b) {
 
 namespace {
 
-/// A model that has run away is no row of a table.
-double checked_loss(TrainingRun& run, const AblatedModel& model, std::uint64_t seed) {
+/// What a call gives; what it throws names the model: one that has run away is no row of a table.
+template <class Call>
+auto of_model(const AblatedModel& model, std::uint64_t seed, Call call) {
     try {
-        return checked_heldout_loss(run);
+        return call();
     } catch (const Error& error) {
         throw Error(error.fault(), model.name + ", seed " + std::to_string(seed) + ": " + error.what());
     }
@@ -77,10 +78,10 @@ std::vector<AblationRow> ablate(const TrainingTask& task, const std::vector<std:
                                                printable(task.corpus.string()) +
                                                ", expected a larger share or more sentences to judge the models by");
             while (run.trainer().steps() < task.plan.steps) {
-                const StepReport report = run.step();
+                const StepReport report = of_model(row.model, seed, [&] { return run.step(); });
                 if (!watch({row.model, seed, number, runs, report})) return rows;
             }
-            row.losses.push_back(checked_loss(run, row.model, seed));
+            row.losses.push_back(of_model(row.model, seed, [&] { return checked_heldout_loss(run); }));
             ++number;
         }
     return rows;

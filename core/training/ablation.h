@@ -46,8 +46,8 @@ struct AblationMoment {
 /// Trains every model with every seed, seed by seed, for task.plan.steps steps.  `folder` holds tokenizer files in
 /// between.  `watch` is called after every step; the run ends early, with the rows so far, where it returns false.
 /// Throws what TrainingRun throws, and Error(usage) for no seeds, a task without held-out sentences, and a
-/// configuration that has not both position terms and the decoder to begin with; Error(unsupported) for a model that
-/// holds what is not a number at its end.
+/// configuration that has not both position terms and the decoder to begin with; Error(unsupported) that names the
+/// model and the seed for one that holds what is not a number.
 std::vector<AblationRow> ablate(const TrainingTask& task, const std::vector<std::uint64_t>& seeds,
                                 const std::filesystem::path& folder, ThreadPool& pool,
                                 const std::function<bool(const AblationMoment&)>& watch);

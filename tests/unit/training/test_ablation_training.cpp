@@ -93,6 +93,8 @@ TEST_CASE("ablation: a share that holds out no sentence, and a model that has ru
     CHECK(sentence(task, Fault::unsupported) ==
           "all terms, seed 4: step 1: the loss on sentences never seen is not a number any more, expected a lower rate "
           "than 1e+38");
+    task.plan.steps = 9;
+    CHECK_THAT(sentence(task, Fault::unsupported), Catch::StartsWith("all terms, seed 4: step 2: the loss is not a "));
 }
 
 TEST_CASE("ablation: what leaves nothing to leave out or to judge by is refused", "[training]") {
