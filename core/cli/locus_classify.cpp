@@ -177,7 +177,8 @@ int main(int argc, char** argv) {
     const cli::Option text = program.option("text", options.text, "text, or two texts with [SEP] between them");
     program
         .option("--text-file", options.text_file,
-                "a text on each line of this file instead; a deberta reads many together, not padded")
+                "a text on each line of this file instead, - reads the standard input; a deberta reads many together, "
+                "not padded")
         .not_empty()
         .excludes(text);
     program.option("--top", options.top, "how many classes, or places of an answer").within(1, 1000000).shows_default();

@@ -9,28 +9,7 @@
 #include "core/text/text_table.h"
 #include "core/text/tokenizers/tokenizer.h"
 
-namespace {
-
 using namespace locus;
-
-/// The family of the folder's model, for the one that reads a text otherwise than its tokenizer alone (XLNet).  A
-/// folder may hold a tokenizer without a model, or that of a model which Locus does not run.
-Family family_in(const std::filesystem::path& folder) {
-    try {
-        const Checkpoint checkpoint = open_config(folder);
-        return family_of(checkpoint.config_json, checkpoint.config_file.string());
-    } catch (const Error&) {
-        return Family::deberta;
-    }
-}
-
-/// One text as the programs that run a model read it; no text is the special tokens alone.
-Tokens tokens_of_text(const std::string& text, const Tokenizer& tokenizer, const std::filesystem::path& folder) {
-    const bool blank = text.find_first_not_of(" \t\r\n") == std::string::npos;
-    return blank ? tokenizer.encode(text) : encode_text(text, tokenizer, family_in(folder));
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
     cli::Command program(
@@ -52,13 +31,11 @@ int main(int argc, char** argv) {
     program.flag("--json", json, "print {\"ids\": [...], \"pieces\": [...]}, of two texts also \"types\"");
     return cli::run_program(program, argc, argv, [&] {
         const std::filesystem::path folder = resolve_model(model);
-        const auto tokenizer = open_tokenizer(folder);
         const std::string first = cli::readable_text(program, text);
-        const Tokens tokens =
-            program.given("second")
-                ? tokenizer->encode_pair(with_own_names(first, *tokenizer),
-                                         with_own_names(cli::readable_text(program, second), *tokenizer))
-                : tokens_of_text(first, *tokenizer, folder);
+        std::optional<std::string> other;
+        if (program.given("second")) other = cli::readable_text(program, second);
+        const auto tokenizer = open_tokenizer(folder);
+        const Tokens tokens = tokens_read(*tokenizer, folder, first, other);
         const bool two = tokens.pair;
         const auto [before, behind] = tokenizer->frame();
         if (json) {

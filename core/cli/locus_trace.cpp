@@ -330,8 +330,10 @@ int main(int argc, char** argv) {
                 "one or several texts; one [SEP] between words makes a pair: \"a premise [SEP] a hypothesis\"")
         .one_value_each();
     program
-        .option("--text-file", options.text_file,
-                "a text on each line of this file; --out is then a folder, --json a line for each")
+        .option(
+            "--text-file", options.text_file,
+            "a text on each line of this file, - reads the standard input; --out is then a folder, --json a line for "
+            "each")
         .not_empty();
     program.option("--tokens", options.request.tokens, "token ids instead of text: 1,2,3").not_empty();
     program.option("--mask", options.request.mask, "1 = visible, for --tokens: 1,1,0").not_empty();

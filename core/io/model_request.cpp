@@ -185,6 +185,17 @@ std::vector<Index> find_word(const ModelInput& input, const std::string& word, c
     return places;
 }
 
+/// The family of the folder's model, because XLNet reads a text otherwise than its tokenizer alone.  A folder may hold
+/// a tokenizer without a model, or that of a model which Locus does not run.
+Family family_in(const std::filesystem::path& folder) {
+    try {
+        const Checkpoint checkpoint = open_config(folder);
+        return family_of(checkpoint.config_json, checkpoint.config_file.string());
+    } catch (const Error&) {
+        return Family::deberta;
+    }
+}
+
 }  // namespace
 
 std::string with_own_names(const std::string& text, const Tokenizer& tokenizer) {
@@ -200,6 +211,13 @@ Tokens encode_text(const std::string& text, const Tokenizer& tokenizer, Family f
     Tokens tokens = pair ? tokenizer.encode_pair(pair->first, pair->second) : tokenizer.encode(own);
     if (family == Family::xlnet) join_behind_masks(tokens, own, tokenizer);
     return tokens;
+}
+
+Tokens tokens_read(const Tokenizer& tokenizer, const std::filesystem::path& folder, const std::string& text,
+                   const std::optional<std::string>& second) {
+    if (second) return tokenizer.encode_pair(with_own_names(text, tokenizer), with_own_names(*second, tokenizer));
+    if (text.find_first_not_of(kWhiteSpace) == std::string::npos) return tokenizer.encode(text);
+    return encode_text(text, tokenizer, family_in(folder));
 }
 
 TokenTypes token_types_for(const Checkpoint& checkpoint, Family family) {

@@ -37,6 +37,11 @@ Tokens encode_text(const std::string& text, const Tokenizer& tokenizer, Family f
 /// The text with the tokenizer's own names for "[MASK]" and "[SEP]".
 std::string with_own_names(const std::string& text, const Tokenizer& tokenizer);
 
+/// What the model in the tokenizer's folder reads of one text, or of two as one input: as encode_text(), but a text
+/// without a word is the special tokens alone, and no model need lie beside the tokenizer.
+Tokens tokens_read(const Tokenizer& tokenizer, const std::filesystem::path& folder, const std::string& text,
+                   const std::optional<std::string>& second);
+
 /// When texts come with token types.  For single texts it matters in XLNet alone: without types it has no segment term
 /// (ef), with those of its tokenizer <cls> is of another segment than the text.
 enum class TokenTypes {

@@ -101,8 +101,8 @@ Pass run(const std::string& model, const std::vector<std::string>& texts, const 
 std::tuple<std::vector<std::int64_t>, std::vector<std::string>, std::vector<bool>, std::vector<std::int64_t>> tokens_of(
     const std::string& model, const std::string& text, const std::optional<std::string>& second) {
     const nb::gil_scoped_release released;  // a vocabulary of 250,000 pieces takes half a second
-    const auto tokenizer = open_tokenizer(resolve_model(model));
-    const Tokens tokens = second ? tokenizer->encode_pair(text, *second) : tokenizer->encode(text);
+    const std::filesystem::path folder = resolve_model(model);
+    const Tokens tokens = tokens_read(*open_tokenizer(folder), folder, text, second);
     return {tokens.ids, tokens.pieces, tokens.special, tokens.types};
 }
 

@@ -254,6 +254,9 @@ def test_fill_and_tokens():
     pair = locus.tokens("a new store", second="opened.")
     assert pair.ids == [1, 6, 56, 115, 2, 86, 4, 2] and pair.types == [0, 0, 0, 0, 0, 1, 1, 1]
     assert locus.tokens("a", model="tiny-xlnet").types[-2:] == [0, 2]
+    masked = locus.tokens("the [MASK] is", model="tiny-xlnet")      # its own name is <mask>
+    assert masked.pieces.count("<mask>") == 1 and "[" not in "".join(masked.pieces)
+    assert locus.tokens("a new store [SEP] opened.").ids == pair.ids
     with pytest.raises(locus.UnsupportedError, match="no form for two texts"):
         locus.tokens("a", model="tiny-txl", second="b")
     with pytest.raises(locus.UnsupportedError, match="no head of classes"):

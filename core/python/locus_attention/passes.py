@@ -244,7 +244,8 @@ class Tokens(NamedTuple):
 def tokens(text: str, model: PathLike = "tiny-v3", second: Optional[str] = None) -> Tokens:
     """Token ids and pieces of a text, or of two as one input, by the tokenizer of a model's folder.
 
-    types says which text a token is of: 0, 1, and 2 for the <cls> of XLNet.
+    [MASK] and [SEP] stand for the model's own names, and one [SEP] between words makes two texts of one, as in fill,
+    trace and classify.  types says which text a token is of: 0, 1, and 2 for the <cls> of XLNet.
     Raises UnsupportedError without a tokenizer, or where it has no form for two texts.
     """
     text, folder = text_of("text", text), path_text("model", model)
