@@ -242,18 +242,19 @@ TEST_CASE("families: an output matrix that is tied and holds other numbers is sa
     struct Tie {
         const char *model, *own, *table;
     };
-    for (const auto& [name, own, table] :
+    for (const Tie& tie :
          {Tie{"hf_deberta_v2_short", "cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"},
           Tie{"hf_roformer", "cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"},
           Tie{"hf_xlnet_bi", "lm_loss.weight", "word_embedding.weight"},
           Tie{"txl_basic", "crit.out_layers.0.weight", "word_emb.emb_layers.0.weight"},
           Tie{"txl_word_clusters", "crit.out_layers.2.weight", "word_emb.emb_layers.2.weight"},
           Tie{"txl_word_clusters", "crit.out_projs.1", "word_emb.emb_projs.1"}}) {
-        INFO(name << " " << own);
-        const Checkpoint checkpoint = open_checkpoint(kOracle / name / "model");
+        INFO(tie.model << " " << tie.own);
+        const Checkpoint checkpoint = open_checkpoint(kOracle / tie.model / "model");
         const auto warnings = [&](float shift) {
-            const auto model = open_model<float>(checkpoint.config_json, "config.json",
-                                                 std::make_shared<WithOwn>(checkpoint.weights, own, table, shift));
+            const auto model =
+                open_model<float>(checkpoint.config_json, "config.json",
+                                  std::make_shared<WithOwn>(checkpoint.weights, tie.own, tie.table, shift));
             const auto forward = [&](const char* stages) {
                 model->forward({tokens_of({1, 4})}, Dialect::reference, StageFilter(stages));
             };
@@ -266,7 +267,7 @@ TEST_CASE("families: an output matrix that is tied and holds other numbers is sa
         CHECK(warnings(0).empty());
         const auto said = warnings(0.5f);
         REQUIRE(said.size() == 1);
-        CHECK(says(said[0], std::string("config.json ties ") + own + " to " + table +
+        CHECK(says(said[0], std::string("config.json ties ") + tie.own + " to " + tie.table +
                                 ", but the file holds other numbers for it"));
     }
 }
