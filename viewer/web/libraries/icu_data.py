@@ -1,13 +1,14 @@
 """Keeps of ICU's tables what tokenizers use: icu_data.py icudt72l.dat OUT.dat
 
-Left out are languages, encodings, collation and dictionaries.  Words of Chinese, Japanese, Thai, Khmer, Lao and Burmese are
-broken by dictionaries, so a text in these has other words in a browser.  icupkg refuses a package without them.
+Left out are languages, encodings, collation, dictionaries and the rules that spell one script in another, which the lessons
+alone use, on the machine where the site is made.  Words of Chinese, Japanese, Thai, Khmer, Lao and Burmese are broken by
+dictionaries, so a text in these has other words in a browser.  icupkg refuses a package without them.
 """
 import re
 import struct
 import sys
 
-KEPT = re.compile(r"nfkc(_cf)?\.nrm|uemoji\.icu|ulayout\.icu|brkitr/(char|word)\.brk|brkitr/(root|res_index)\.res|translit/root\.res")
+KEPT = re.compile(r"nfkc(_cf)?\.nrm|uemoji\.icu|ulayout\.icu|brkitr/(char|word)\.brk|brkitr/(root|res_index)\.res")
 
 
 def items(package):
