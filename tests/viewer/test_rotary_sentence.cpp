@@ -34,7 +34,7 @@ TEST_CASE("rotary sentence: a word that the vocabulary lacks stands before the p
     ModelChoice choice = State().choices.roformer;
     choice.text = "a z\u044f [MASK] \u6f22.";
     CHECK(rotary(choice).words() ==
-          std::vector<std::string>{"[CLS]", "a", "z\u044f [UNK]", "[MASK]", "\u6f22 [UNK]", ".", "[SEP]"});
+          std::vector<std::string>{"[CLS]", "a", "z", "\u044f [UNK]", "[MASK]", "\u6f22 [UNK]", ".", "[SEP]"});
     choice.tokens = "2,1,3";
     CHECK(rotary(choice).words() == std::vector<std::string>{"[CLS]", "[UNK]", "[SEP]"});
 }
