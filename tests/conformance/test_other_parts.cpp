@@ -65,6 +65,27 @@ private:
     bool matrices_alone_, cut_;
 };
 
+/// The same weights, of which those whose name ends so have a square block of rows transposed.
+class BlockTransposed : public Mixed {
+public:
+    BlockTransposed(std::shared_ptr<const WeightSource> from, std::string ending, Index begin)
+        : Mixed(std::move(from), [](const std::string& name) { return name; }),
+          ending_(std::move(ending)),
+          begin_(begin) {}
+    Matrix<double> rows_f64(const std::string& name, Index first, Index rows) const override {
+        if (!name.ends_with(ending_)) return Mixed::rows_f64(name, first, rows);
+        Matrix<double> all = Mixed::rows_f64(name, 0, shape(name)->at(0));
+        const Index width = all.cols();
+        REQUIRE(all.rows() >= begin_ + width);
+        all.middleRows(begin_, width).transposeInPlace();
+        return all.middleRows(first, rows);
+    }
+
+private:
+    std::string ending_;
+    Index begin_;
+};
+
 Mixed::Other replacing(const std::string& part, const std::string& by) {
     return [=](std::string name) {
         if (const std::size_t at = name.find(part); at != std::string::npos) name.replace(at, part.size(), by);
@@ -73,14 +94,17 @@ Mixed::Other replacing(const std::string& part, const std::string& by) {
 }
 
 /// A port that computes everything by these weights.
-CaseReport with_weights(const Range& range, const Mixed::Other& other, std::map<std::string, double> constant = {}) {
-    const auto weights = std::make_shared<Mixed>(range.model->source, other, std::move(constant));
+CaseReport with_weights(const Range& range, const std::shared_ptr<const WeightSource>& weights) {
     const auto model = open_model<double>(range.model->config_json, range.model->location, weights);
     Trace candidate;
     const Trace all = model->forward(range.segments, range.hugging_face ? Dialect::hf : Dialect::official);
     for (const std::string& name : range.sharp.names())
         if (all.find(name)) candidate.add(all.at(name));
     return judged(range, candidate);
+}
+
+CaseReport with_weights(const Range& range, const Mixed::Other& other, std::map<std::string, double> constant = {}) {
+    return with_weights(range, std::make_shared<Mixed>(range.model->source, other, std::move(constant)));
 }
 
 /// A port whose one stage is `values`; what follows from it is right, as far as this is reported.
@@ -185,6 +209,31 @@ TEST_CASE("other parts: a norm of a layer or of the head whose weights were neve
     CHECK(way_of("embeddings.LayerNorm", "embeddings.output") == bare + "embeddings");
     CHECK(way_of("encoder.layer.1.output.LayerNorm", "layer.1.output") == bare + "norm after the feed-forward part");
     CHECK(way_of(range.model->deberta->head_norm(), "mlm.transform") == bare + "head that predicts words");
+}
+
+TEST_CASE("other parts: a square block of Transformer-XL's weights that is transposed has a name", "[kit][parts]") {
+    const fs::path folder = kOracle / "tiny_txl_trained";  // the recorded model with H d = D
+    const Range range =
+        range_of({folder, fs::path(LOCUS_SOURCE_DIR) / "assets/models/tiny-txl", read_json(folder / "case.json")});
+    const Index width = range.model->transformer_xl->d_model;
+    const auto check = [&](const std::string& ending, Index begin, const std::string& stem, const std::string& how) {
+        const CaseReport report =
+            with_weights(range, std::make_shared<BlockTransposed>(range.model->source, ending, begin));
+        INFO(divergence_text(report));
+        REQUIRE(report.first);
+        CHECK(report.first->name == "segment.0.layer.0." + stem);
+        REQUIRE(report.all);
+        REQUIRE(!report.all->stages.empty());
+        const auto& named = report.all->stages.front().diagnosis.named;
+        REQUIRE(named);
+        CHECK(named->mistake == 82);
+        CHECK(named->how == how);
+    };
+    const std::string qkv = "dec_attn.qkv_net.weight", block = "Transformer-XL: the block of ";
+    check(qkv, 0, "q", block + "q in qkv_net transposed");
+    check(qkv, width, "k", block + "k in qkv_net transposed");
+    check(qkv, 2 * width, "v", block + "v in qkv_net transposed");
+    check("dec_attn.r_net.weight", 0, "r_k", "the weight of position keys transposed");
 }
 
 TEST_CASE("other parts: weights that were rounded when they were loaded", "[kit][parts]") {

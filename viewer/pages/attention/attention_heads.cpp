@@ -106,7 +106,7 @@ void AttentionPage::draw_grid_of_heads(Scene& scene, const Rect& grid, const Hea
     if (followed_layer_ != scene.state.layer) {
         followed_layer_ = scene.state.layer;
         const float at = layout.down * static_cast<float>(scene.state.layer);
-        heads_scroll_ = std::clamp(heads_scroll_, at + layout.down - grid.height(), at);
+        heads_scroll_ = std::clamp(heads_scroll_, std::min(at, at + layout.down - grid.height()), at);
     }
     heads_scroll_ = std::clamp(heads_scroll_, 0.0f, most);
 
