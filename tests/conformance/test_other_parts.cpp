@@ -86,6 +86,19 @@ private:
     Index begin_;
 };
 
+/// The same weights, one tensor twice as large.
+class Doubled : public Mixed {
+public:
+    Doubled(std::shared_ptr<const WeightSource> from, std::string which)
+        : Mixed(std::move(from), [](const std::string& name) { return name; }), which_(std::move(which)) {}
+    Matrix<double> rows_f64(const std::string& name, Index first, Index rows) const override {
+        return (name == which_ ? 2 : 1) * Mixed::rows_f64(name, first, rows);
+    }
+
+private:
+    std::string which_;
+};
+
 Mixed::Other replacing(const std::string& part, const std::string& by) {
     return [=](std::string name) {
         if (const std::size_t at = name.find(part); at != std::string::npos) name.replace(at, part.size(), by);
@@ -278,6 +291,38 @@ TEST_CASE("other parts: the bias of one dense layer with the weight of another",
     CHECK(pattern_of(weight, "layer.0.attention") ==
           "it is made with encoder.layer.0.attention.self.value_proj.weight instead of "
           "encoder.layer.0.attention.output.dense.weight");
+}
+
+TEST_CASE("other parts: a bias that is added twice, also behind an activation and a norm", "[kit][parts]") {
+    const Range& range = deberta();
+    for (const auto& [stage, bias] :
+         std::map<std::string, std::string>{{"layer.0.q", "encoder.layer.0.attention.self.query_proj.bias"},
+                                            {"layer.0.ffn_act", "encoder.layer.0.intermediate.dense.bias"},
+                                            {"layer.0.attention", "encoder.layer.0.attention.output.dense.bias"},
+                                            {"layer.0.output", "encoder.layer.0.output.LayerNorm.bias"}}) {
+        INFO(stage);
+        const CaseReport report = with_weights(range, std::make_shared<Doubled>(range.model->source, bias));
+        CHECK(pattern_of(report, stage) == "it is made with " + bias + " added twice");
+    }
+}
+
+TEST_CASE("other parts: an activation that no mistake knows is said by what it makes of a few numbers",
+          "[kit][parts]") {
+    const Range& range = deberta();
+    const Matrix<double> inner = dense<double>(of(range, "layer.0.attention").rows(),
+                                               range.model->deberta->dense("encoder.layer.0.intermediate.dense"));
+    const auto said = [&](auto function) {
+        const Tensor<double> act = as_tensor<double>(of(range, "layer.0.ffn_act").shape(), inner.unaryExpr(function));
+        return pattern_of(with_stage(range, "layer.0.ffn_act", act, "layer.0.ffn_act"), "layer.0.ffn_act");
+    };
+    CHECK_THAT(said([](double x) { return std::abs(x); }), StartsWith("another function of the right numbers: f(") &&
+                                                               Contains("f(-1) = 1") && Contains("f(1) = 1") &&
+                                                               Contains(", where gelu gives ") && Contains("-0.16"));
+    CHECK_THAT(said([](double x) { return x > 0 ? x : 0.3 * x; }), Contains("f(-1) = -0.3, f(0) = 0, f(1) = 1"));
+    // What depends on the place too is no function; nor is what differs by no more than the points lie apart.
+    Index at = 0;
+    CHECK_THAT(said([&](double x) { return x + (at++ % 2 == 0 ? 3.0 : 0.0); }), !Contains("another function"));
+    CHECK_THAT(said([&](double) { return 1e-4 * static_cast<double>(at++ % 7); }), !Contains("another function"));
 }
 
 TEST_CASE("other parts: a dense layer that is left out", "[kit][parts]") {

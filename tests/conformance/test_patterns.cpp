@@ -108,7 +108,7 @@ TEST_CASE("pattern: one factor, one sign, one offset", "[kit]") {
     huge[7] = 1.7e308;
     CHECK(said("layer.0.c2p", large, huge).find("times what it should be") == std::string::npos);
     CHECK_THAT(said("layer.0.scores", right, mapped(right, [](double v) { return v * std::sqrt(3.0); })),
-               Equals("every value is 1.73205 times what it should be"));
+               Equals("every value is 1.73205 times what it should be = sqrt(3), and H = 3"));
     CHECK_THAT(said("layer.0.scores", right, mapped(right, [](double v) { return v * (1 - 0x1p-19); })),
                Equals("every value is 1 - 1.90735e-06 times what it should be"));
     CHECK_THAT(said("layer.0.scores", right, mapped(right, [](double v) { return -v; })),
@@ -158,6 +158,21 @@ TEST_CASE("pattern: heads, samples and channels in another order", "[kit]") {
     CHECK_THAT(said("layer.0.q", q, reordered(q, 0, {1, 0})), Equals("the samples stand in the order 1, 0"));
     CHECK_THAT(said("layer.0.context", x, reordered(x, 2, {0, 2, 4, 1, 3, 5})),
                Equals("the channels stand in the order 0, 2, 4, 1, 3, 5"));
+}
+
+TEST_CASE("pattern: a factor is said as the root or the part of a whole number, where it is one", "[kit][patterns]") {
+    const Tensor<double> right = random_tensor({2, 5, 6});
+    const auto times = [&](double factor) {
+        return said("layer.0.output", right, mapped(right, [=](double v) { return factor * v; }));
+    };
+    CHECK_THAT(times(1 / std::sqrt(6.0)),
+               Equals("every value is 0.408248 times what it should be = 1/sqrt(6), and D = 6"));
+    CHECK_THAT(times(std::sqrt(7.0)), Equals("every value is 2.64575 times what it should be = sqrt(7)"));
+    CHECK_THAT(times(1 / 12.0), Equals("every value is 0.0833333 times what it should be = 1/12"));
+    CHECK_THAT(times(4), Equals("every value is 4 times what it should be"));
+    CHECK_THAT(times(0.5), Equals("every value is 0.5 times what it should be"));
+    CHECK_THAT(times(0.9), Equals("every value is 0.9 times what it should be"));
+    CHECK_THAT(times(0.4082), Equals("every value is 0.4082 times what it should be"));  // 1/sqrt(6) to three digits
 }
 
 TEST_CASE("pattern: a constant per row, per head, or one vector in all rows", "[kit]") {

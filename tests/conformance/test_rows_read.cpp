@@ -1,4 +1,5 @@
-// A gather that read other rows of the right table is described by the rows that it read.
+// Right numbers in the wrong place: a gather that read other rows of the right table is described by the rows that it
+// read, and a stage that holds the rows of other tokens by whose they are.
 #include <catch2/catch.hpp>
 #include <limits>
 #include <random>
@@ -47,6 +48,14 @@ struct Layer {
         return said(stem, gathered_by(row, stem == "c2p")).value_or("nothing");
     }
 };
+
+Tensor<double> normal_tensor(Shape shape) {
+    std::mt19937 generator(1);
+    std::normal_distribution<double> normal;
+    Tensor<double> values(std::move(shape));
+    for (Index n = 0; n < values.size(); ++n) values[n] = normal(generator);
+    return values;
+}
 
 Layer deberta() { return {several_range(Family::deberta, "ms_deberta_v3_emd"), "layer.0."}; }
 Layer transformer_xl() { return {several_range(Family::transformer_xl, "txl_basic"), "segment.1.layer.0."}; }
@@ -183,6 +192,80 @@ TEST_CASE("rows read: a report says it where no mistake has a name, and where el
     const std::string text = divergence_text(judged(range, candidate));
     CHECK_THAT(text, Contains("pair (i,j) reads column i + j of bd_raw instead of column j - i + 4"));
     CHECK_THAT(text, Contains("segment.2.layer.0.bd and 1 more stage\n"));  // three segments, two layers
+}
+
+namespace {
+
+using Place = std::pair<Index, Index>;
+
+Place row_of(Index sample, Index token) { return {sample, token}; }
+
+/// A stage [B,T,D] or [B,H,T,d] whose row (b, t) is that of from(b, t) = {sample, token}; of sample -1 it is 0.
+template <class From>
+Tensor<double> moved(const Tensor<double>& right, From from) {
+    const Index heads = right.rank() == 4 ? right.extent(1) : 1;
+    const Index tokens = right.extent(right.rank() - 2), width = right.extent(right.rank() - 1);
+    Tensor<double> found(right.shape());
+    for (Index n = 0; n < right.size(); ++n) {
+        const Index t = n / width % tokens, h = n / width / tokens % heads;
+        const Place place = from(n / width / tokens / heads, t);
+        if (place.first >= 0) found[n] = right[((place.first * heads + h) * tokens + place.second) * width + n % width];
+    }
+    return found;
+}
+
+std::string said_of_tokens(const Tensor<double>& right, const Tensor<double>& found) {
+    const std::vector<std::string> axes =
+        right.rank() == 3 ? std::vector<std::string>{"B", "T", "D"} : std::vector<std::string>{"B", "H", "T", "d"};
+    return rows_of_other_tokens({right, found, 1e-9, axes}).value_or("nothing");
+}
+
+}  // namespace
+
+TEST_CASE("pattern: rows of other tokens and of other samples", "[kit][patterns]") {
+    const Tensor<double> x = normal_tensor({2, 5, 6}), k = normal_tensor({3, 2, 5, 4});
+    const auto check = [](const Tensor<double>& right, Place (*from)(Index b, Index t), const std::string& rest) {
+        CHECK_THAT(said_of_tokens(right, moved(right, from)), Equals("right rows in the wrong place: " + rest));
+    };
+    check(
+        x, [](Index b, Index t) { return row_of(b, (t + 4) % 5); },
+        "10 of 10 tokens have the row of the token before (t - 1), round the end");
+    check(
+        x, [](Index b, Index t) { return row_of(t < 2 ? -1 : b, t - 2); },
+        "6 of 10 tokens have the row of the token 2 places before (t - 2); 4 are 0");
+    check(
+        k, [](Index, Index t) { return row_of(0, t); }, "10 of 15 tokens have the row of the same token of sample 0");
+    check(
+        x, [](Index b, Index t) { return row_of(t < 2 ? 1 - b : b, t); },
+        "4 of 10 tokens have the row of the same token of the other sample");
+    check(
+        k, [](Index b, Index t) { return row_of(t < 4 ? (b + 2) % 3 : b, t); },
+        "12 of 15 tokens have the row of the same token of sample (b + 2) mod B");
+    check(
+        k, [](Index b, Index t) { return row_of(b, t < 4 ? 3 - t : t); },
+        "12 of 15 tokens have the row of token 3 - t");
+    check(
+        k, [](Index b, Index t) { return row_of(b, t < 4 ? (t + 1) % 4 : t); },
+        "12 of 15 tokens have the row of the token after (t + 1), round the end");
+    check(
+        x, [](Index b, Index) { return row_of(b, 0); }, "8 of 10 tokens have the row of the first token");
+    check(
+        x, [](Index b, Index t) { return row_of((b * 5 + t) % 2, (b * 5 + t) / 2); },
+        "8 of 10 tokens have the row of [(b T + t) mod B, (b T + t) / B]: [T,B] was read as [B,T]");
+    check(
+        x, [](Index b, Index t) { return row_of(b, b == 1 && t == 3 ? 1 : t); },
+        "1 of 10 tokens has the row of another one, [1, 3] that of [1, 1]");
+}
+
+TEST_CASE("pattern: a row that is none of the right ones is not said to be another token's", "[kit][patterns]") {
+    const Tensor<double> x = normal_tensor({2, 5, 6});
+    Tensor<double> found = moved(x, [](Index b, Index t) { return row_of(b, (t + 4) % 5); });
+    found[13] += 1;
+    CHECK(said_of_tokens(x, found) == "nothing");
+    CHECK(said_of_tokens(x, Tensor<double>(x.shape())) == "nothing");  // all 0
+    CHECK(rows_of_other_tokens(
+              {x, moved(x, [](Index b, Index t) { return row_of(b, 4 - t); }), 1e-9, {"B", "Tq", "Tk"}}) ==
+          std::nullopt);  // pairs
 }
 
 }  // namespace locus::test::test_rows_read

@@ -7,6 +7,7 @@
 
 #include "core/conformance/diagnosis/judge.h"
 #include "core/conformance/diagnosis/layout.h"
+#include "core/conformance/diagnosis/other_function.h"
 #include "core/conformance/diagnosis/other_parts.h"
 #include "core/conformance/diagnosis/pairs.h"
 #include "core/conformance/diagnosis/patterns.h"
@@ -393,7 +394,8 @@ private:
         if (&evidence == &own_ && !stage.explained() && !stage.diagnosis.follows)
             stage.diagnosis.pattern = pattern_beside(verdict, computed(verdict, assumed));
         if (!stage.explained() && !stage.diagnosis.follows && compared && verdict.wrong >= kFewestWrong &&
-            !describe_rows_read(evidence, verdict, assumed, stage))
+            !describe_rows_read(evidence, verdict, assumed, stage) &&
+            !describe_function(evidence, verdict, assumed, stage))
             describe_parts(evidence, seen, verdict, assumed, stage);
         find_said_before(stage);
         result.stages.push_back(std::move(stage));
@@ -405,6 +407,18 @@ private:
         const auto [scope, stem] = scope_and_stem(verdict.name);
         return beside_its_formula(evidence, verdict, assumed, [&, stem = stem](const Replay& here, const Compared& at) {
             auto said = rows_read_instead(here, stem, at);
+            if (!said || pattern_of_values(at)) return false;
+            stage.diagnosis.pattern = std::move(*said);
+            return true;
+        });
+    }
+
+    /// Which function stands in place of an activation, if it is one and no simpler rule gives its values.
+    static bool describe_function(const Evidence& evidence, const StageVerdict& verdict,
+                                  const std::vector<Formula>& assumed, WrongStage& stage) {
+        const std::string stem = scope_and_stem(verdict.name).second;
+        return beside_its_formula(evidence, verdict, assumed, [&](const Replay& here, const Compared& at) {
+            auto said = function_instead(here, stem, at);
             if (!said || pattern_of_values(at)) return false;
             stage.diagnosis.pattern = std::move(*said);
             return true;

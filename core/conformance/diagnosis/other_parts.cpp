@@ -29,6 +29,7 @@ struct Change {
     std::map<std::string, double> constant = {};    // every value of the tensor is this number
     std::map<std::string, Index> first_row = {};    // its rows are read so many further on
     std::set<std::string> one_more = {};            // 1 is added to every value
+    std::set<std::string> twice = {};               // every value is twice what it is
     double (*rounded)(double) = nullptr;            // every value of every tensor goes through this,
     bool matrices_alone = false;                    // or only those of tensors with two axes and more
     std::set<std::string> identity = {};            // square matrices that change nothing
@@ -63,6 +64,7 @@ public:
         if (const auto constant = change_.constant.find(name); constant != change_.constant.end())
             values.setConstant(constant->second);
         if (change_.one_more.contains(name)) values.array() += 1;
+        if (change_.twice.contains(name)) values *= 2;
         const bool is_rounded = !change_.matrices_alone || original_->shape(name).value_or(Shape()).size() > 1;
         if (change_.rounded && is_rounded) values = values.unaryExpr(change_.rounded).eval();
         if (change_.identity.contains(name))
@@ -400,6 +402,9 @@ void Parts::add_weights(const std::string& part, const std::set<std::string>& re
         if (rank(name) == 1)
             add_change("it is made without " + name, {.constant = {{name, name.ends_with(".weight") ? 1.0 : 0.0}}},
                        all);
+    for (const std::string& name : own)
+        if (rank(name) == 1 && !name.ends_with(".weight"))
+            add_change("it is made with " + name + " added twice", {.twice = {name}}, all);
     for (const std::string& name : own)  // as norms do whose gain is stored minus 1
         if (rank(name) == 1 && name.ends_with(".weight"))
             add_change("it is made with 1 + " + name + " instead of " + name, {.one_more = {name}}, all);

@@ -95,6 +95,29 @@ std::string in_bits(const std::string& stage, const Compared& compared) {
     return factor && std::abs(*factor * std::log(2.0) - 1) <= 1e-4 ? ": in bits instead of nats" : "";
 }
 
+/// A factor in the way in which a program has it: " = 1/sqrt(6), and D = 6", " = 1/8"; empty where it is neither.
+std::string as_a_root(const Compared& compared) {
+    const std::optional<double> factor = common_factor(compared);
+    if (!factor || !(*factor > 0)) return "";
+    constexpr Index kMost = 1 << 16;  // no axis of a model is longer, but that of words
+    const auto is = [&](double exact) {
+        return std::abs(*factor / exact - 1) <= 1e-5 &&
+               compared.explained_by([&](Index n) { return exact * compared.right[n]; }, exact);
+    };
+    const bool more = *factor > 1;
+    const double above = more ? *factor : 1 / *factor;
+    if (!(above * above < kMost)) return "";
+    if (std::abs(above - std::round(above)) <= 1e-5 * above)  // 4 says all that is to be said
+        return more || above < 2.5 || !is(1 / std::round(above)) ? "" : " = 1/" + short_number(std::round(above));
+    const double square = std::round(above * above), root = std::sqrt(square);
+    if (square < 2 || !is(more ? root : 1 / root)) return "";
+    std::string text = (more ? " = sqrt(" : " = 1/sqrt(") + short_number(square) + ")";
+    for (std::size_t axis = 0; axis < compared.axes.size(); ++axis)
+        if (compared.axes[axis] != "B" && static_cast<double>(compared.right.shape()[axis]) == square)
+            return text + ", and " + compared.axes[axis] + " = " + short_number(square);
+    return text;
+}
+
 /// The index of pairs: ": the bucket, to which the span of 8 is not yet added"; empty for every other stage.
 std::string span_left_out(const Evidence& evidence, const std::string& stage, const Compared& compared) {
     if (!stage.ends_with("relative.index") || !evidence.model || !evidence.model->deberta) return "";
@@ -210,9 +233,11 @@ std::string describe_difference(const Evidence& evidence, const StageVerdict& ve
     const ModelInput* input = segment < evidence.segments.size() ? &evidence.segments[segment] : nullptr;
     if (!common_factor(compared) && in_single_precision(evidence, compared, verdict))
         return "off by no more than rounding to float32 explains" + held_to_double(evidence, verdict.name);
-    if (const auto values = pattern_of_values(compared))
-        return *values + scale_taken(evidence, verdict.name, compared) + in_bits(verdict.name, compared) +
-               span_left_out(evidence, verdict.name, compared);
+    if (const auto values = pattern_of_values(compared)) {
+        const std::string more = scale_taken(evidence, verdict.name, compared) + in_bits(verdict.name, compared) +
+                                 span_left_out(evidence, verdict.name, compared);
+        return *values + (more.empty() ? as_a_root(compared) : more);
+    }
     if (const auto layout = other_layout(evidence, verdict)) return *layout;
     if (const auto half = in_half_precision(evidence, compared, verdict.name)) return *half;
     if (const auto mask = pattern_of_mask(compared, scope_and_stem(verdict.name).second, input)) return *mask;
@@ -548,7 +573,7 @@ std::optional<std::string> pattern_of_values(const Compared& compared) {
     for (const double value : compared.found.values())
         if (!std::isfinite(value)) return std::nullopt;
     for (const auto rule : {one_factor, one_offset, transposed_or_exchanged, reversed, moved_rows, heads_cut_otherwise,
-                            reordered, through_a_softmax, softmax_of_scaled, zero_rows, by_group})
+                            reordered, through_a_softmax, softmax_of_scaled, zero_rows, rows_of_other_tokens, by_group})
         if (Sentence sentence = rule(compared)) return sentence;
     return std::nullopt;
 }

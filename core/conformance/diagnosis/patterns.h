@@ -53,6 +53,10 @@ std::optional<double> power_of_rows(const Compared& compared);
 /// softmax, a constant per row, a factor per head.
 std::optional<std::string> pattern_of_values(const Compared& compared);
 
+/// "right rows in the wrong place: 8 of 10 tokens have the row of the token before (t - 1)"; nothing where a wrong row
+/// is neither the right one of another token or sample, nor 0, and of pairs.
+std::optional<std::string> rows_of_other_tokens(const Compared& compared);
+
 /// Where all wrong cells of a stage lie, and hardly any right one.
 struct WrongCells {
     std::string what;       // "pairs with i < j", "head 1"

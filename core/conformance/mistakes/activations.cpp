@@ -119,6 +119,14 @@ Formula in_the_convolution(Function function) {
             }};
 }
 
+/// The configuration's own, of its own values.
+Formula twice_in_layers() {
+    return {"ffn_act", {"attention"}, [](const Replay& at) {
+                const Tensor<double> right = at.right("ffn_act");
+                return shaped(right, activate<double>(right.rows(), activation_of(at)));
+            }};
+}
+
 /// The configuration's own once more, behind the second feed-forward layer.
 Formula behind_the_second_layer() {
     return {"ffn", {"ffn_act"}, [](const Replay& at) {
@@ -157,7 +165,12 @@ Mistake mistake() {
                          everywhere("x (1 + erf(x)) / 2, gelu without the root of 2",
                                     [](double x) { return x * (1 + std::erf(x)) / 2; }),
                          everywhere("ln(1 + exp(x)), softplus", [](double x) { return std::log1p(std::exp(x)); }),
-                         everywhere("relu with 0.01 x below 0", [](double x) { return x > 0 ? x : 0.01 * x; })}};
+                         everywhere("relu with 0.01 x below 0", [](double x) { return x > 0 ? x : 0.01 * x; }),
+                         everywhere("sigmoid(x)", [](double x) { return kLogistic(x); }),
+                         everywhere("relu with 0.2 x below 0", [](double x) { return x > 0 ? x : 0.2 * x; }),
+                         everywhere("x tanh(ln(1 + exp(x))), mish",
+                                    [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }),
+                         {"twice, one behind the other", {twice_in_layers()}, {"ffn_act"}}}};
 }
 
 }  // namespace another_activation

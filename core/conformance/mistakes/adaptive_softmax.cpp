@@ -34,14 +34,29 @@ AdaptiveHead with_every_projection_tied(const Replay& at) {
     return adaptive_head(at, config, order_of_clusters(at));
 }
 
-/// What cluster n's words lose: log p(cluster n).
-Tensor<double> words_alone(const Replay& at) {
+/// change(head, n) is added to the log-probabilities of cluster n's words, n > 0 [B*T].
+template <class Change>
+Tensor<double> words_with(const Replay& at, Change change) {
     const TransformerXlConfig& config = clustered(at);
     AdaptiveHead head = adaptive_head(at, config, order_of_clusters(at));
     for (Index n = 1; n < config.clusters(); ++n)
-        head.logits.rows().middleCols(config.cluster_begin(n), config.cluster_size(n)).colwise() -=
-            head.clusters.rows().col(n - 1);
+        head.logits.rows().middleCols(config.cluster_begin(n), config.cluster_size(n)).colwise() += change(head, n);
     return head.logits;
+}
+
+Eigen::VectorXd log_p(const AdaptiveHead& head, Index cluster) { return head.clusters.rows().col(cluster - 1); }
+
+Tensor<double> words_alone(const Replay& at) {
+    return words_with(at, [](const AdaptiveHead& head, Index n) { return Eigen::VectorXd(-log_p(head, n)); });
+}
+
+Tensor<double> cluster_twice(const Replay& at) { return words_with(at, log_p); }
+
+/// As of a program that takes the same column for every cluster.
+Tensor<double> first_cluster_for_all(const Replay& at) {
+    if (clustered(at).clusters() < 3) throw NotEnough{"two clusters of rarer words"};
+    return words_with(
+        at, [](const AdaptiveHead& head, Index n) { return Eigen::VectorXd(log_p(head, 1) - log_p(head, n)); });
 }
 
 /// The losses in the order in which the code makes them: those of cluster 0 first.  `by_sample`: the targets are
@@ -82,7 +97,9 @@ Mistake mistake() {
                      {"losses cluster by cluster, targets sample by sample",
                       {{"/lm.loss", {"/lm.logits"}, [](const Replay& at) { return losses_by_cluster(at, true); }}}},
                      {"losses cluster by cluster, targets token by token",
-                      {{"/lm.loss", {"/lm.logits"}, [](const Replay& at) { return losses_by_cluster(at, false); }}}}}};
+                      {{"/lm.loss", {"/lm.logits"}, [](const Replay& at) { return losses_by_cluster(at, false); }}}},
+                     {"log p(cluster) added twice", {{"/lm.logits", {}, cluster_twice}}},
+                     {"log p(cluster 1) for the words of every cluster", {{"/lm.logits", {}, first_cluster_for_all}}}}};
 }
 
 }  // namespace adaptive_softmax

@@ -56,7 +56,8 @@ std::vector<Mistake> dropout_mistakes();               // 37
 std::vector<Mistake> softmax_backward_mistakes();      // 38
 std::vector<Mistake> gelu_mistakes();                  // 39
 std::vector<Mistake> norm_mistakes();                  // 40 to 42
-std::vector<Mistake> layer_and_decoder_mistakes();     // 43 to 50
+std::vector<Mistake> layer_and_input_mistakes();       // 43 to 45
+std::vector<Mistake> mask_decoder_mistakes();          // 46 to 50
 std::vector<Mistake> head_and_objective_mistakes();    // 51 to 55
 std::vector<Mistake> rotation_mistakes();              // 56 to 63
 std::vector<Mistake> linear_attention_mistakes();      // 64

@@ -15,24 +15,59 @@ std::vector<Formula> of_rows(Rows rows) {
     return {{"/classifier.pooled", {}, [rows](const Replay& at) { return pooled_of(at, rows(at)); }}};
 }
 
-/// The mean of the tokens that the mask shows; XLNet's input_mask says the opposite.
-Matrix<double> mean_of_visible(const Replay& at) {
-    const Tensor<double>& x = classified_states(at);
+/// True for every token of x [B,T,D] that the mask shows [B*T]; XLNet's input_mask says the opposite.
+std::vector<bool> visible_tokens(const Replay& at, const Tensor<double>& x) {
     const ModelInput& input = at.input();
     const bool hides = input.mask.empty();
     const IndexTensor& mask = hides ? input.input_mask : input.mask;
     if (mask.rank() != 2 || mask.size() != x.extent(0) * x.extent(1)) throw NotEnough{"a mask of the tokens"};
+    std::vector<bool> visible;
+    for (Index n = 0; n < mask.size(); ++n) visible.push_back((mask[n] != 0) != hides);
+    return visible;
+}
+
+Matrix<double> mean_of_visible(const Replay& at) {
+    const Tensor<double>& x = classified_states(at);
+    const std::vector<bool> visible = visible_tokens(at, x);
     Matrix<double> rows = Matrix<double>::Zero(x.extent(0), x.extent(2));
     for (Index b = 0; b < rows.rows(); ++b) {
         Index count = 0;
         for (Index t = 0; t < x.extent(1); ++t) {
-            if ((mask[b * x.extent(1) + t] != 0) == hides) continue;
+            if (!visible[static_cast<std::size_t>(b * x.extent(1) + t)]) continue;
             rows.row(b) += x.matrix(b).row(t);
             ++count;
         }
         if (count == 0) throw NotEnough{"a token that is visible"};
         rows.row(b) /= static_cast<double>(count);
     }
+    return rows;
+}
+
+/// As of a model that reads from left to right: the last token that is no padding.
+Matrix<double> last_visible(const Replay& at) {
+    const Tensor<double>& x = classified_states(at);
+    const std::vector<bool> visible = visible_tokens(at, x);
+    Matrix<double> rows(x.extent(0), x.extent(2));
+    for (Index b = 0; b < rows.rows(); ++b) {
+        Index t = x.extent(1) - 1;
+        while (t > 0 && !visible[static_cast<std::size_t>(b * x.extent(1) + t)]) --t;
+        rows.row(b) = x.matrix(b).row(t);
+    }
+    return rows;
+}
+
+Matrix<double> second_rows(const Replay& at) {
+    const Tensor<double>& x = classified_states(at);
+    if (x.extent(1) < 2) throw NotEnough{"a second token"};
+    Matrix<double> rows(x.extent(0), x.extent(2));
+    for (Index b = 0; b < rows.rows(); ++b) rows.row(b) = x.matrix(b).row(1);
+    return rows;
+}
+
+Matrix<double> largest_of_all(const Replay& at) {
+    const Tensor<double>& x = classified_states(at);
+    Matrix<double> rows(x.extent(0), x.extent(2));
+    for (Index b = 0; b < rows.rows(); ++b) rows.row(b) = x.matrix(b).colwise().maxCoeff();
     return rows;
 }
 
@@ -117,7 +152,10 @@ Mistake mistake() {
                      {"the classifier's bias left out", logits_by(without_bias)},
                      {"probabilities instead of logits", logits_by(softmax_of)},
                      {"logarithms of probabilities instead of logits", logits_by(log_softmax_of)},
-                     {"a probability of each class by itself (sigmoid) instead of logits", logits_by(sigmoid_of)}}};
+                     {"a probability of each class by itself (sigmoid) instead of logits", logits_by(sigmoid_of)},
+                     {"the last visible token", of_rows(last_visible)},
+                     {"the second token", of_rows(second_rows)},
+                     {"the largest value of all tokens", of_rows(largest_of_all)}}};
 }
 
 }  // namespace classifier_heads

@@ -127,6 +127,20 @@ Tensor<double> losses_of_masked_text(const Replay& at) {
     return {{count}, std::move(each)};
 }
 
+/// Masked words, as of a model that reads from left to right: each label is looked up in the logits of the token
+/// before.
+Tensor<double> losses_of_the_token_before(const Replay& at) {
+    const IndexTensor& labels = at.input().labels;
+    const Tensor<double>& logits = at("/mlm.logits");
+    if (labels.empty() || labels.size() != logits.rows().rows()) throw NotEnough{"labels"};
+    std::vector<double> each;
+    for (Index n = 0; n < labels.size(); ++n)
+        if (labels[n] > 0 && n % at.input().length() > 0)
+            each.push_back(cross_entropy<double>(RowVector<double>(logits.rows().row(n - 1)), labels[n]));
+    const auto count = static_cast<Index>(each.size());
+    return {{count}, std::move(each)};
+}
+
 /// Transformer-XL, whose labels are the next tokens already, shifted once more.  What a program puts at the end of a
 /// row, where there is no further label, is taken as it is.
 Tensor<double> losses_shifted_twice(const Replay& at) {
@@ -176,7 +190,9 @@ Mistake mistake() {
             {"the loss of the token that is read, not of its label",
              {{"/mlm.loss", {"/mlm.logits"}, losses_of_masked_text}}},
             {"labels that are the next tokens are shifted once more",
-             {{"/lm.loss", {"/lm.logits"}, losses_shifted_twice}}}}};
+             {{"/lm.loss", {"/lm.logits"}, losses_shifted_twice}}},
+            {"the loss of a label in the logits of the token before",
+             {{"/mlm.loss", {"/mlm.logits"}, losses_of_the_token_before}}}}};
 }
 
 }  // namespace masked_word_head

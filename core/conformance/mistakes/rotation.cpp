@@ -198,6 +198,11 @@ Mistake mistake() {
         for (double& angle : theta) angle *= angle;
         return theta;
     };
+    const auto counted_from_1 = [](Index width) {
+        std::vector<double> theta = inverse_frequencies(width);
+        for (double& angle : theta) angle *= std::pow(10000.0, -2 / static_cast<double>(width));
+        return theta;
+    };
     const auto divided_as_integers = [](Index width) {  // -2 t / d is 0 in integers
         return std::vector<double>(static_cast<std::size_t>(width / 2), 1.0);
     };
@@ -221,12 +226,8 @@ Mistake mistake() {
              angles_by([of_channels](const Replay& at) { return of_channels(head_width(at)); })},
             {"relative sinusoids: t counts channels instead of pairs", relative_rows_with(of_channels)},
             {"relative sinusoids: 10000^(-t/(D/2 - 1)), as in tensor2tensor", relative_rows_with(as_in_tensor2tensor)},
-            {"t counted from 1", angles_by([](const Replay& at) {
-                 const Index width = head_width(at);
-                 std::vector<double> theta = inverse_frequencies(width);
-                 for (double& angle : theta) angle *= std::pow(10000.0, -2 / static_cast<double>(width));
-                 return theta;
-             })},
+            {"t counted from 1",
+             angles_by([counted_from_1](const Replay& at) { return counted_from_1(head_width(at)); })},
             {"10000^(-t/(d/2 - 1)), as in tensor2tensor",
              angles_by([as_in_tensor2tensor](const Replay& at) { return as_in_tensor2tensor(head_width(at)); })},
             {"from the slowest pair to the fastest", angles_by([](const Replay& at) {
@@ -247,7 +248,8 @@ Mistake mistake() {
              angles_by([=](const Replay& at) { return each_twice(head_width(at)); })},
             {"relative sinusoids: every second theta is the one before", relative_rows_with(each_twice)},
             fitted_width(),
-            fitted_relative_width()}};
+            fitted_relative_width(),
+            {"relative sinusoids: t counted from 1", relative_rows_with(counted_from_1)}}};
 }
 
 }  // namespace other_frequencies

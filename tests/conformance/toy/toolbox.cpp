@@ -157,7 +157,7 @@ template <class Scalar>
 Array<Scalar> Toolbox<Scalar>::activated(Array<Scalar> x, Activation activation) const {
     if (injected().is(39) && activation == Activation::gelu) activation = Activation::gelu_tanh;
     const bool another = activation == Activation::gelu && injected().is(99) && !injected().is(99, 4) &&
-                         !injected().is(99, 5) && !injected().is(99, 9);
+                         !injected().is(99, 5) && !injected().is(99, 9) && !injected().is(99, 16);
     const auto logistic = [](Scalar a) { return 1 / (1 + std::exp(-a)); };
     for (Scalar& value : x.values) {
         const Scalar a = value;
@@ -171,6 +171,9 @@ Array<Scalar> Toolbox<Scalar>::activated(Array<Scalar> x, Activation activation)
                     : injected().is(99, 10) ? a * (1 + std::erf(a)) / 2
                     : injected().is(99, 11) ? std::log(1 + std::exp(a))
                     : injected().is(99, 12) ? std::max(a, a / 100)
+                    : injected().is(99, 13) ? logistic(a)
+                    : injected().is(99, 14) ? std::max(a, a / 5)
+                    : injected().is(99, 15) ? a * std::tanh(std::log(1 + std::exp(a)))
                                             : a;
             continue;
         }
@@ -431,9 +434,13 @@ void masked_word_head(const Toolbox<Scalar>& tools, const WordHead<Scalar>& head
     }
     if (input.labels.empty()) return;
     std::vector<Scalar> losses;
-    for (Index n = 0; n < logits.runs(); ++n)
+    const bool before = injected.is(52, 10);  // as of a model that reads from left to right
+    for (Index n = 0; n < logits.runs(); ++n) {
+        if (before && n % input.length() == 0) continue;
         if (input.labels[n] > 0 || injected.is(52, 4))  // 52, 4: only -100 would not count
-            losses.push_back(surprise(logits.run(n), logits.width(), static_cast<Index>(input.labels[n])));
+            losses.push_back(
+                surprise(logits.run(before ? n - 1 : n), logits.width(), static_cast<Index>(input.labels[n])));
+    }
     const Shape shape = {static_cast<Index>(losses.size())};
     trace.add("mlm.loss", Tensor<Scalar>(shape, std::move(losses)));
 }
@@ -457,6 +464,7 @@ template <class Scalar>
 Array<Scalar> text_rows(const Injection& injected, bool last, const ModelInput& input, const Array<Scalar>& x) {
     const Index length = x.extent(1);
     const bool all = injected.is(114, 4), seen = injected.is(114, 5);
+    const bool last_seen = injected.is(114, 10), second = injected.is(114, 11), largest = injected.is(114, 12);
     Array<Scalar> rows({x.extent(0), x.width()});
     for (Index b = 0; b < x.extent(0); ++b) {
         Scalar counted = 0;
@@ -464,10 +472,14 @@ Array<Scalar> text_rows(const Injection& injected, bool last, const ModelInput& 
             const Index at = b * length + t;
             const bool padding = (!input.mask.empty() && input.mask[at] == 0) ||
                                  (!input.input_mask.empty() && input.input_mask[at] != 0);
-            const bool end = t == (last != injected.is(114, 3) ? length - 1 : 0);
-            if (!(all || (seen ? !padding : end))) continue;
-            counted += 1;
-            for (Index c = 0; c < x.width(); ++c) rows(b, c) += x(b, t, c);
+            const bool end = t == (second ? 1 : last != injected.is(114, 3) ? length - 1 : 0);
+            if (!(all || largest || (seen || last_seen ? !padding : end))) continue;
+            counted = last_seen || largest ? 1 : counted + 1;
+            for (Index c = 0; c < x.width(); ++c)
+                rows(b, c) = last_seen                                        ? x(b, t, c)
+                             : largest && (t == 0 || x(b, t, c) > rows(b, c)) ? x(b, t, c)
+                             : largest                                        ? rows(b, c)
+                                                                              : rows(b, c) + x(b, t, c);
         }
         for (Index c = 0; c < x.width(); ++c) rows(b, c) /= counted;
     }

@@ -144,6 +144,7 @@ Array<Scalar> ToyDeberta<Scalar>::embeddings(const ModelInput& input) {
     for (Index n = 0; n < batch * length; ++n)
         for (Index c = 0; c < width; ++c) word.run(n)[c] = words(input.tokens[n], c);
     add("embeddings.word", word);
+    words_ = word;
     A sum = word;
     for (Index n = 0; n < batch * length; ++n)
         for (Index c = 0; c < width; ++c) {
@@ -197,7 +198,8 @@ Array<Scalar> ToyDeberta<Scalar>::layer(const std::string& at, Index l, const A&
     const A attention = tools_.merged(dense, residual, joined, norms, true, norm_first);
     add(at + "attention", attention);
     const A inner = norm_first ? tools_.norm(attention, second_norm) : attention;
-    const A act = tools_.activated(tools_.dense(inner, names + "intermediate.dense", 1), config_.hidden_act);
+    A act = tools_.activated(tools_.dense(inner, names + "intermediate.dense", 1), config_.hidden_act);
+    if (injected().is(99, 16)) act = tools_.activated(std::move(act), config_.hidden_act);
     add(at + "ffn_act", act);
     A ffn = tools_.dense(act, names + "output.dense", 2);
     if (injected().is(37, 4)) ffn = dropped(std::move(ffn));
@@ -282,12 +284,16 @@ Array<Scalar> ToyDeberta<Scalar>::decoder(const ModelInput& input, const A& h, c
         for (Index c = 0; c < z.width(); ++c) z.run(n)[c] = absolute(n % length, c);
     if (injected().is(50, 1)) z = masked(std::move(z));
     if (injected().is(50, 2)) z = plus(std::move(z), h);  // the second call finds z + h in its table
-    const A first = injected().is(49, 1) ? h : plus(z, h);
+    if (injected().is(50, 3))
+        for (Scalar& value : z.values) value *= std::sqrt(static_cast<Scalar>(h.width()));
+    A first = injected().is(49, 1) ? h : injected().is(50, 4) ? z : plus(z, h);
+    if (injected().is(50, 5)) first = plus(first, words_);
     add("emd.query.0", first);
     A query = first, kv = injected().is(46, 1) ? last : h;
     for (int t = 0; t < (injected().is(47, 2) ? 1 : 2); ++t) {
         const std::string at = "emd." + std::to_string(t) + ".";
         if (t == 1 && injected().is(47, 0)) query = first;
+        if (t == 1 && injected().is(50, 6)) query = plus(query, z);
         if (injected().is(46, 0) || (t == 1 && injected().is(47, 1))) kv = query;
         const A& asked = injected().is(49, 0) ? h : query;
         query = layer(at, final_layer, kv, asked, injected().is(48) ? h : asked);

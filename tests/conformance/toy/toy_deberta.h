@@ -48,6 +48,7 @@ private:
     Toolbox<Scalar> tools_;
     Trace trace_;
     A table_, token_mask_;  // [2k,D]; [B,T] of 0 and 1, empty: all visible
+    A words_;               // [B,T,E]
     Visible visible_;       // [B,T,T]
     RelativeRows rows_;
 };

@@ -307,7 +307,8 @@ Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
         tools_.merged(tools_.dense(joined, names + "attention.output.dense", 0), x, joined, norms, true, norm_first);
     add(at + "attention", attention);
     const A inner = norm_first ? tools_.norm(attention, names + "output.LayerNorm") : attention;
-    const A act = tools_.activated(tools_.dense(inner, names + "intermediate.dense", 1), config_.hidden_act);
+    A act = tools_.activated(tools_.dense(inner, names + "intermediate.dense", 1), config_.hidden_act);
+    if (injected().is(99, 16)) act = tools_.activated(std::move(act), config_.hidden_act);
     add(at + "ffn_act", act);
     A ffn = tools_.dense(act, names + "output.dense", 2);
     if (injected().is(37, 5)) ffn = times(std::move(ffn), 0.9);

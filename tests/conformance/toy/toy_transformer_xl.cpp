@@ -13,6 +13,7 @@ double frequency(Index t, Index half, const Injection& injected) {
     const double base = injected.is(89, 4) ? 1000 : injected.is(89, 5) ? 777 : 10000;
     const double factor = injected.is(90, 3) ? 0.5 : 1;
     if (injected.is(61, 12)) t = t / 2 * 2;
+    if (injected.is(61, 14)) ++t;
     double exponent = injected.is(61, 11) ? 0 : static_cast<double>(t) / static_cast<double>(half);
     if (injected.is(61, 2)) exponent *= 2;
     if (injected.is(61, 5)) exponent /= 2;
@@ -422,9 +423,9 @@ Array<Scalar> ToyTransformerXl<Scalar>::adaptive_softmax(const A& x, const std::
         A tail = config_.own_tables() ? scores_of_words(x, c, 0, end - begin) : scores_of_words(x, c, begin, end);
         for (Index n = 0; n < tail.runs(); ++n) {
             log_softmax(tail.run(n), tail.width());
-            for (Index w = begin; w < end; ++w)
-                logits.run(n)[w] =
-                    tail.run(n)[w - begin] + (injected().is(113, 1) ? Scalar(0) : clusters.run(n)[c - 1]);
+            const Scalar often = injected().is(113, 1) ? 0 : injected().is(113, 4) ? 2 : 1;
+            const Scalar choice_of = clusters.run(n)[injected().is(113, 5) ? 0 : c - 1];
+            for (Index w = begin; w < end; ++w) logits.run(n)[w] = tail.run(n)[w - begin] + often * choice_of;
         }
     }
     return logits;

@@ -112,6 +112,7 @@ Array<Scalar> ToyXlnet<Scalar>::after_attention(Index l, const std::string& at, 
     const A attention = tools_.merged(dense, residual, joined, norms, true, false);
     add(at + "attention", attention);
     A act = tools_.activated(tools_.dense(attention, names + "ff.layer_1", 1), config_.ff_activation);
+    if (injected().is(99, 16)) act = tools_.activated(std::move(act), config_.ff_activation);
     if (injected().is(37, 12)) act = dropped(std::move(act));
     add(at + "ffn_act", act);
     A ffn = tools_.dense(act, names + "ff.layer_2", 2);
