@@ -137,6 +137,32 @@ void add_options(cli::Command& program, Options& options) {
     program.flag("--bench", options.bench, "measure redraw, panning and idling, print JSON and exit");
 }
 
+namespace {
+
+/// Refuses options that do not go with each other.
+void check_together(const Options& options) {
+    LOCUS_CHECK(!options.bench || (!options.script && !options.screenshot),
+                "--bench measures alone, found --script or --screenshot beside it");
+    LOCUS_CHECK(!options.window || options.script, "--window goes with --script only");
+    LOCUS_CHECK(!options.script || !options.screenshot,
+                "expected one of --script and --screenshot, found both; a script takes pictures itself");
+    LOCUS_CHECK(!options.text || !options.tokens, "expected one of --text and --tokens, found both");
+    LOCUS_CHECK(!options.mask || options.tokens, "--mask goes with --tokens only");
+    LOCUS_CHECK(!options.tokens || !options.tokens->empty(), "--tokens is empty, expected ids such as 1,2,3");
+    LOCUS_CHECK(!options.report || options.compare.empty(), "expected one of --report and --compare, found both");
+    LOCUS_CHECK(!options.report || !options.stage, "--stage goes without --report, which names the stage itself");
+    LOCUS_CHECK(options.compare.size() <= 2,
+                "--compare is given " + std::to_string(options.compare.size()) + " times, expected at most twice");
+    const auto given = static_cast<int>(options.dumps.has_value()) + static_cast<int>(options.report.has_value()) +
+                       static_cast<int>(options.mistake.has_value()) + static_cast<int>(!options.compare.empty());
+    LOCUS_CHECK(given <= 1, "expected one of --dumps, --report, --mistake and --compare, found several");
+    LOCUS_CHECK(
+        !options.mistake || parse_mistake(*options.mistake),
+        "--mistake is \"" + *options.mistake + "\", expected a number of the catalogue, or one of its ways: 7 or 7.2");
+}
+
+}  // namespace
+
 State state_of(Options& options) {
     State state;
     if (options.page) {
@@ -163,24 +189,7 @@ State state_of(Options& options) {
         options.width = static_cast<int>(width);
         options.height = static_cast<int>(height);
     }
-    LOCUS_CHECK(!options.bench || (!options.script && !options.screenshot),
-                "--bench measures alone, found --script or --screenshot beside it");
-    LOCUS_CHECK(!options.window || options.script, "--window goes with --script only");
-    LOCUS_CHECK(!options.script || !options.screenshot,
-                "expected one of --script and --screenshot, found both; a script takes pictures itself");
-    LOCUS_CHECK(!options.text || !options.tokens, "expected one of --text and --tokens, found both");
-    LOCUS_CHECK(!options.mask || options.tokens, "--mask goes with --tokens only");
-    LOCUS_CHECK(!options.tokens || !options.tokens->empty(), "--tokens is empty, expected ids such as 1,2,3");
-    LOCUS_CHECK(!options.report || options.compare.empty(), "expected one of --report and --compare, found both");
-    LOCUS_CHECK(!options.report || !options.stage, "--stage goes without --report, which names the stage itself");
-    LOCUS_CHECK(options.compare.size() <= 2,
-                "--compare is given " + std::to_string(options.compare.size()) + " times, expected at most twice");
-    const auto given = static_cast<int>(options.dumps.has_value()) + static_cast<int>(options.report.has_value()) +
-                       static_cast<int>(options.mistake.has_value()) + static_cast<int>(!options.compare.empty());
-    LOCUS_CHECK(given <= 1, "expected one of --dumps, --report, --mistake and --compare, found several");
-    LOCUS_CHECK(
-        !options.mistake || parse_mistake(*options.mistake),
-        "--mistake is \"" + *options.mistake + "\", expected a number of the catalogue, or one of its ways: 7 or 7.2");
+    check_together(options);
     LOCUS_CHECK(!options.stage || !options.page || state.page == "compare",
                 "--stage goes with the page compare, found --page " + options.page.value_or(""));
     if (options.dumps && !options.page) state.page = "conformance";

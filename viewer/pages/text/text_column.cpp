@@ -206,6 +206,34 @@ float height_at(const Band& band, float x) {
     return band.left + (band.right - band.left) * s;
 }
 
+/// Every move as a curve as wide as the mass that travels, brighter the nearer, and its distance where there is room.
+void draw_bands(const Ui& ui, const Rect& way, const std::vector<Band>& bands, Cell move) {
+    const ThemeColours& colours = theme_colours(ui.theme->name);
+    const auto share_of = [&](const Band& band) {
+        const auto near = static_cast<float>(std::clamp(1 - band.travel.distance / 2, 0.0, 1.0));
+        return band.travel.move == move ? 0.85f : 0.12f + 0.4f * near;
+    };
+    for (const bool chosen : {false, true})  // the chosen one on top
+        for (const Band& band : bands) {
+            if ((band.travel.move == move) != chosen) continue;
+            const float third = way.width() * 0.4f;
+            ui.draw().curve({way.x0, band.left}, {way.x0 + third, band.left}, {way.x1 - third, band.right},
+                            {way.x1, band.right}, faded(chosen ? ui.theme->c2p : ui.theme->accent, share_of(band)),
+                            std::max(ui.px(1), band.width));
+        }
+    std::vector<float> written;  // heights that have a number already
+    for (const Band& band : bands) {
+        const float x = way.x0 + way.width() * 0.5f, y = height_at(band, 0.5f);
+        const bool free =
+            std::all_of(written.begin(), written.end(), [&](float other) { return std::abs(other - y) >= ui.px(13); });
+        if (!free || band.width < ui.px(8)) continue;
+        written.push_back(y);
+        const Rgb colour = band.travel.move == move ? colours.c2p : colours.accent;
+        const ImU32 ink = to_colour(ink_on(blended(colour, share_of(band), colours.background)));
+        ui.text(x, y, fixed(band.travel.distance, 2), ink, Face::mono_small, Align::centre);
+    }
+}
+
 }  // namespace
 
 void TextPage::draw_travel(Scene& scene, const Rect& box) {
@@ -236,30 +264,7 @@ void TextPage::draw_travel(Scene& scene, const Rect& box) {
             if (std::abs(height_at(band, x) - mouse.at.y) <= band.width / 2 + ui.px(2)) pointed = band.travel.move;
     }
     move_cursor(state, state.move, pointed, mouse.clicked);
-    std::vector<float> written;
-    const ThemeColours& colours = theme_colours(theme.name);
-    const auto share_of = [&](const Band& band) {
-        const auto near = static_cast<float>(std::clamp(1 - band.travel.distance / 2, 0.0, 1.0));
-        return band.travel.move == state.move ? 0.85f : 0.12f + 0.4f * near;
-    };
-    for (const bool chosen : {false, true})  // the chosen one on top
-        for (const Band& band : bands) {
-            if ((band.travel.move == state.move) != chosen) continue;
-            const float third = way.width() * 0.4f;
-            ui.draw().curve({way.x0, band.left}, {way.x0 + third, band.left}, {way.x1 - third, band.right},
-                            {way.x1, band.right}, faded(chosen ? theme.c2p : theme.accent, share_of(band)),
-                            std::max(ui.px(1), band.width));
-        }
-    for (const Band& band : bands) {
-        const float x = way.x0 + way.width() * 0.5f, y = height_at(band, 0.5f);
-        const bool free =
-            std::all_of(written.begin(), written.end(), [&](float other) { return std::abs(other - y) >= ui.px(13); });
-        if (!free || band.width < ui.px(8)) continue;
-        written.push_back(y);
-        const Rgb colour = band.travel.move == state.move ? colours.c2p : colours.accent;
-        const ImU32 ink = to_colour(ink_on(blended(colour, share_of(band), colours.background)));
-        ui.text(x, y, fixed(band.travel.distance, 2), ink, Face::mono_small, Align::centre);
-    }
+    draw_bands(ui, way, bands, state.move);
     const auto words = [&](const PlacedWords& placed, const Bars& bars, bool left, Index chosen) {
         const ImU32 colour = left ? theme.c2c : theme.c2p;
         float last = -1e9f;
