@@ -86,10 +86,13 @@ std::string ablation_text(const std::vector<AblationRow>& rows, const TrainingTa
                                : (more < 0 ? "" : "+") + loss_text(more) +
                                      (alone || differ_clearly(row, rows.front()) ? "" : "  within the spread")});
     }
-    const auto seeds = std::to_string(rows.front().losses.size());
+    const std::size_t made = rows.front().losses.size();
+    const std::string seeds = made == 0   ? "stopped before the first of them ended"
+                              : made == 1 ? "1 seed"
+                                          : std::to_string(made) + " seeds";
     return text_table(cells, {false, true, true, false}) + "\nEach model: " + std::to_string(task.plan.steps) +
            " steps of " + std::to_string(task.batch_tokens) + " tokens of " + task.corpus.filename().string() + ", " +
-           seeds + (seeds == "1" ? " seed" : " seeds") +
+           seeds +
            "; the loss is that of sentences never seen, the spread the standard deviation over seeds.\n"
            "It shows what a term is worth to a small model on this text after this many steps.  It does not show what "
            "it is worth to\na large model on natural text: the built-in corpus is made so that word order decides, and "

@@ -341,11 +341,13 @@ TEST_CASE("train: --ablate prints five models with their losses, and keeps none"
     REQUIRE(table.status == 0);
     CHECK_THAT(table.out, Contains("all terms") && Contains("without the mask decoder") && Contains("without c2p ") &&
                               Contains("without p2c ") && Contains("without c2p and p2c") && Contains("\u00b1 ") &&
-                              Contains("2 steps of 128 tokens") && Contains("It does not show"));
+                              Contains("2 steps of 128 tokens") && Contains(", 2 seeds; ") &&
+                              Contains("It does not show"));
     std::vector<std::string> more = tiny;
     more.back() = "1";
     const std::string alone = run("locus-train", more).out;
-    CHECK_THAT(alone, Contains("one seed") && !Contains("within the spread"));  // one loss has none
+    CHECK_THAT(alone,
+               Contains("one seed") && Contains(", 1 seed; ") && !Contains("within the spread"));  // one loss has none
     more = tiny;
     more.push_back("--json");
     const auto json = nlohmann::json::parse(run("locus-train", more).out);
