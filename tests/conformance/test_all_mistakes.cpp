@@ -381,6 +381,27 @@ TEST_CASE("all mistakes: a mask decoder in a model whose head reads the last lay
     }
 }
 
+TEST_CASE("all mistakes: another hidden state in the mask decoder is told from another number of passes by the head",
+          "[kit][several]") {
+    const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
+    const Evidence right{range.sharp, range.sharp, range.model, range.segments};
+    const Variant& late = mistake_of(51).variants[2];
+    REQUIRE(late.how == "one too late, in the mask decoder alone");
+    Trace port;
+    for (const Stage& stage : range.sharp.stages()) {
+        const auto [scope, stem] = scope_and_stem(stage.name);
+        if (!stage.name.ends_with(".output") && !stage.name.starts_with("mlm.logits")) continue;
+        const Replay replay(right, scope, late.formulas);
+        Stage own = stage;
+        if (!scope.starts_with("layer.") && replay.touches(stem)) own.values = replay.computed(stem);
+        port.add(own);
+    }
+    const AllMistakes all = all_of(range, range.sharp, port);
+    INFO(said(all));
+    CHECK(wrong_at(all, "emd.0.output"));
+    CHECK(numbers_of(all) == std::set<int>{51});
+}
+
 TEST_CASE("all mistakes: what a mistake would do to unreported stages is dropped where reported ones rule it out",
           "[kit][several]") {
     const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");

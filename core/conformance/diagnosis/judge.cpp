@@ -258,9 +258,10 @@ bool Judge::speaks_of_given(const Variant& variant) const {
 
 int Judge::explained_around(const Variant& variant) const {
     const std::string around = scope() + (stem().starts_with('/') ? "layer.0." : "");
-    const bool asks_the_decoder = stem().starts_with("/emd.query");
+    const bool asks_the_decoder = stem().starts_with("/emd.query") || scope().starts_with("emd.");
     return explained_where(variant, [&](const std::string& where, const std::string& what) {
-        return asks_the_decoder ? where.starts_with("emd.") || what == "/mlm.transform" : where == around;
+        const bool in_the_head = what.starts_with("/mlm.transform") || what.starts_with("/mlm.logits");
+        return asks_the_decoder ? where.starts_with("emd.") || in_the_head : where == around;
     });
 }
 
