@@ -90,6 +90,8 @@ StageVerdict judge(const Stage& expected, const Stage& found, const std::string&
         verdict.reason = "dtype " + stored + " instead of " + expected.dtype();
     else if (expected.shape() != found.shape())
         verdict.reason = "shape " + to_string(found.shape()) + " instead of " + to_string(expected.shape());
+    else if (expected.size() != found.size())  // a tensor without axes holds one number, one that was never filled none
+        verdict.reason = std::to_string(found.size()) + " numbers instead of " + std::to_string(expected.size());
     else
         std::visit([&](const auto& right, const auto& other) { compare_values(right, other, verdict); },
                    expected.values, found.values);

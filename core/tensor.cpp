@@ -19,9 +19,12 @@ std::string to_string(const Shape& shape) {
 }
 
 Index element_count(const Shape& shape) {
+    for (const Index extent : shape) LOCUS_CHECK(extent >= 0, "shape " + to_string(shape) + " has a negative extent");
+    if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
     Index count = 1;
     for (const Index extent : shape) {
-        LOCUS_CHECK(extent >= 0, "shape " + to_string(shape) + " has a negative extent");
+        LOCUS_CHECK(count <= std::numeric_limits<Index>::max() / extent,
+                    "shape " + to_string(shape) + " has more numbers than can be counted");
         count *= extent;
     }
     return count;

@@ -47,6 +47,7 @@ void check_norm(const char* who, const Norm<Scalar>& norm, Index width) {
 
 template <class Scalar>
 Matrix<Scalar> layer_norm(const ConstView<Scalar>& x, const Norm<Scalar>& norm, double eps) {
+    LOCUS_CHECK(x.cols() > 0 || x.rows() == 0, "layer_norm: rows of 0 numbers, expected one or more");
     check_norm("layer_norm", norm, x.cols());
     Matrix<Scalar> y(x.rows(), x.cols());
     for (Index n = 0; n < x.rows(); ++n) {

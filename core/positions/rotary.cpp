@@ -10,6 +10,10 @@ namespace {
 
 template <class Scalar>
 void check_fits(const char* function, const ConstView<Scalar>& x, const RotaryTable<Scalar>& table) {
+    LOCUS_CHECK(table.cos.rows() == table.sin.rows() && table.cos.cols() == table.sin.cols(),
+                std::string(function) + ": cosines " + std::to_string(table.cos.rows()) + " x " +
+                    std::to_string(table.cos.cols()) + ", expected " + std::to_string(table.sin.rows()) + " x " +
+                    std::to_string(table.sin.cols()) + " as the sines");
     LOCUS_CHECK(x.rows() == table.length(), std::string(function) + ": " + std::to_string(x.rows()) +
                                                 " rows but angles for " + std::to_string(table.length()) +
                                                 " positions, expected as many");
@@ -64,8 +68,9 @@ RotaryTable<Scalar> RotaryTable<Scalar>::rows(Index first, Index count) const {
 
 template <class Scalar>
 RotaryTable<Scalar> rotary_table(const std::vector<double>& theta, Index first, Index length, double factor) {
-    LOCUS_CHECK(!theta.empty() && length >= 0, "rotary_table: " + std::to_string(theta.size()) + " angles and " +
-                                                   std::to_string(length) + " positions, expected at least one angle");
+    LOCUS_CHECK(!theta.empty() && length >= 0,
+                "rotary_table: " + std::to_string(theta.size()) + " angles and " + std::to_string(length) +
+                    " positions, expected one angle or more and no fewer than 0 positions");
     const auto planes = static_cast<Index>(theta.size());
     RotaryTable<Scalar> table{Matrix<Scalar>(length, planes), Matrix<Scalar>(length, planes)};
     for (Index m = 0; m < length; ++m)

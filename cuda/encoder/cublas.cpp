@@ -48,8 +48,8 @@ struct Cublas::Library {
         find("cublasSetMathMode", set_math_mode);
         find("cublasGetStatusString", status_string);
         find("cublasGemmStridedBatchedEx", multiply);
-        check(create(&handle), "cublasCreate");
         workspace = std::make_unique<DeviceBuffer<unsigned char>>(kWorkspace);
+        check(create(&handle), "cublasCreate");
         check(set_math_mode(handle, kNoShortSums), "cublasSetMathMode");
         check(get_version(handle, &version), "cublasGetVersion");
     }

@@ -49,9 +49,11 @@ public:
             throw Error(Fault::unsupported, "CUDA: the text has " + std::to_string(input.length()) +
                                                 " tokens but the table of absolute positions has " +
                                                 std::to_string(config_.max_position_embeddings) + " rows");
-        batch_ = encoder_batch(config_, input, options, rows);
-        const RelativeBuckets buckets = deberta_buckets(config_, std::max(1, batch_.longest), options.offset_clamp);
-        grow(batch_.rows(), buckets.rows().size(), batch_.starts.size());
+        batch_ = {};  // where no memory is left for the new one, nothing is computed
+        EncoderBatch batch = encoder_batch(config_, input, options, rows);
+        const RelativeBuckets buckets = deberta_buckets(config_, std::max(1, batch.longest), options.offset_clamp);
+        grow(batch.rows(), buckets.rows().size(), batch.starts.size());
+        batch_ = std::move(batch);
         backend_.write(buffers_->ids, batch_.ids.data(), batch_.ids.size());
         backend_.write(buffers_->types, batch_.types.data(), batch_.types.size());
         backend_.write(buffers_->places, batch_.places.data(), batch_.places.size());

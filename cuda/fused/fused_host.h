@@ -1,6 +1,7 @@
 #pragma once
 // Around the fused kernels on the host side: their launch on memory of the device, checks and copies of host tensors,
 // and the memory of the backward pass.  What fused.h and the benchmarks share.
+#include <cmath>
 #include <string>
 
 #include "cuda/device.h"
@@ -53,6 +54,8 @@ inline void check_options(const FusedInput& input, const RelativeBuckets& bucket
     LOCUS_CHECK(
         input.dropout >= 0 && input.dropout < 1,
         "fused attention: dropout is " + std::to_string(input.dropout) + ", expected 0 or more and less than 1");
+    LOCUS_CHECK(input.scale > 0 && std::isfinite(input.scale),
+                "fused attention: scale is " + std::to_string(input.scale) + ", expected a number above 0");
     LOCUS_CHECK(std::is_sorted(buckets.rows().begin(), buckets.rows().end()) && 2 * buckets.span() <= 65536,
                 "fused attention: the rows of the buckets fall somewhere as i - j grows, or are more than 65536; the "
                 "kernels need rows that never fall");

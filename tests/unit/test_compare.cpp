@@ -51,6 +51,12 @@ TEST_CASE("compare: wrong shape and wrong dtype never pass", "[compare]") {
     const Comparison shape = with("layer.0.q", Tensor<double>({1, 2, 1, 2}, {1, 2, 3, 4}));
     CHECK_FALSE(shape.pass());
     CHECK(shape.first()->reason == "shape [1, 2, 1, 2] instead of [1, 1, 2, 2]");
+    Trace one, none;  // without axes a tensor holds one number; one that was never filled holds none
+    one.add("layer.0.q", Tensor<double>(Shape{}));
+    none.add("layer.0.q", Tensor<double>());
+    const Comparison empty = compare(one, none);
+    CHECK_FALSE(empty.pass());
+    CHECK(empty.first()->reason == "0 numbers instead of 1");
     const Comparison dtype = with("relative.index", Tensor<double>({2, 2}, {2, 1, 3, 2}));
     CHECK_FALSE(dtype.pass());
     CHECK(dtype.first()->reason == "dtype F64 instead of I64");

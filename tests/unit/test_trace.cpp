@@ -191,4 +191,17 @@ TEST_CASE("trace: a stage's formula is that of its family", "[trace]") {
     CHECK(trace.at("layer.0.scores").formula == "q_rot_i . k_rot_j / sqrt(d)");
 }
 
+TEST_CASE("tensor: a shape of more numbers than can be counted is refused", "[tensor][bad]") {
+    const Index many = Index(1) << 33;
+    CHECK(element_count({many, 3}) == 3 * many);
+    CHECK(element_count({many, many, 0}) == 0);
+    CHECK_THAT(refusal(
+                   [&] {
+                       element_count({many, many});
+                   },
+                   Fault::usage),
+               Catch::Contains("has more numbers than can be counted"));
+    CHECK_THAT(refusal([&] { element_count({2, -1}); }, Fault::usage), Catch::Contains("has a negative extent"));
+}
+
 }  // namespace locus::test::test_trace

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <iostream>
+#include <limits>
 
 #include "cuda/fused/fused.h"
 #include "tests/cuda/backward_problem.h"
@@ -211,6 +212,9 @@ TEST_CASE("emulation: fused attention backwards refuses what does not fit, in on
                }),
                Contains("the context has the shape [2,3,8,64]"));
     CHECK_THAT(refusal([](auto& all, auto&) { all.input.dropout = 1; }), Contains("dropout is 1.0"));
+    for (const float scale : {0.0f, -0.125f, std::numeric_limits<float>::infinity()})
+        CHECK_THAT(refusal([=](auto& all, auto&) { all.input.scale = scale; }),
+                   Contains("2 fused attention: scale is "));
 }
 
 }  // namespace locus::test::test_device_fused_gradients

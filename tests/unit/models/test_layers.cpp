@@ -267,6 +267,8 @@ TEST_CASE("layers: what does not fit is refused in a sentence", "[layers]") {
             "word_logits: bias " + found + "9"));
     }
     CHECK(says([&] { layer_norm<double>(x, {row(6), {}}, 0); }, "layer_norm: bias is 1 x 0, expected 1 x 6"));
+    CHECK(says([&] { layer_norm<double>(Matrix<double>(2, 0), {}, 0); },
+               "layer_norm: rows of 0 numbers, expected one or more"));
     CHECK(says([&] { layer_norm<double>(x, {{}, row(6)}, 0); }, "layer_norm: weight is 1 x 0, expected 1 x 6"));
     const auto five = [&](Index, Index count) { return numbers.matrix(count, 5); };
     CHECK(says([&] { word_logits<double>(x, five, 9, {}); },

@@ -130,6 +130,13 @@ TEST_CASE("rotary: shapes that do not fit are refused by name", "[rotary][bad]")
     CHECK(refused([&] {
               rotate<double>(Matrix<double>::Zero(4, 6), table, RotaryLayout::interleaved);
           }).find("6 channels") != std::string::npos);
+    CHECK_THAT(refused([&] {
+                   rotate<double>(Matrix<double>::Zero(4, 8), {table.sin, Matrix<double>::Ones(1, 1)},
+                                  RotaryLayout::interleaved);
+               }),
+               Catch::Contains("rotate: cosines 1 x 1, expected 4 x 4 as the sines"));
+    CHECK_THAT(refused([&] { rotary_table<double>(inverse_frequencies(8), 0, -1); }),
+               Catch::Contains("4 angles and -1 positions"));
     CHECK(refused([&] {
               rotary_table_of<double>(Matrix<double>::Zero(2, 5), SinusoidLayout::concatenated);
           }).find("even") != std::string::npos);
