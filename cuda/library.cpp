@@ -18,8 +18,8 @@ const Library* open_library() {
     const std::string file = (program.parent_path() / "liblocus_cuda.so").string();
     if (failure || !std::filesystem::exists(file, failure))
         throw_unavailable("no CUDA device can be used without " + file +
-                          ", which `cmake --build build/release --target locus_cuda_backend` makes where nvcc is "
-                          "installed");
+                          ", which `cmake --build build/release --target locus_cuda_backend` makes in the source tree "
+                          "where nvcc is installed; packages of Locus do not hold it");
     // RTLD_LOCAL: what the library brings of core stays its own.  It is never closed.
     void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) throw_unavailable("no CUDA device can be used, opening the library failed: " + std::string(dlerror()));
