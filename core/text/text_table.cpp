@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
+#include <locale>
+#include <sstream>
 
 #include "core/check.h"
 
@@ -45,10 +46,12 @@ std::string text_table(const std::vector<std::vector<std::string>>& cells, const
     return text;
 }
 
-std::string format_number(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.6g", value);
-    return text;
+std::string format_number(double value, int digits) {
+    std::ostringstream text;
+    text.imbue(std::locale::classic());
+    text.precision(digits);
+    text << value;
+    return text.str();
 }
 
 }  // namespace locus

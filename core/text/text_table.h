@@ -13,7 +13,7 @@ std::string text_table(const std::vector<std::vector<std::string>>& rows, const 
 /// Columns that a UTF-8 text takes on a terminal.
 std::size_t display_width(const std::string& text);
 
-/// "1.2346", "-3.2e-07", "nan": six significant digits.
-std::string format_number(double value);
+/// "1.2346", "-3.2e-07", "nan": so many significant digits, with a point whatever the locale of the program is.
+std::string format_number(double value, int digits = 6);
 
 }  // namespace locus

@@ -8,6 +8,7 @@
 #include "core/conformance/formulas/deberta.h"
 #include "core/conformance/formulas/layers.h"
 #include "core/conformance/formulas/objectives.h"
+#include "core/text/text_table.h"
 
 namespace locus::conformance {
 
@@ -64,7 +65,7 @@ std::optional<double> read_off(const std::vector<Point>& points, double x) {
 }
 
 /// Two digits behind the point: more are not known between two points.
-std::string rounded(double value) { return short_number(std::round(100 * value) / 100 + 0.0); }
+std::string rounded(double value) { return format_number(std::round(100 * value) / 100 + 0.0); }
 
 }  // namespace
 
@@ -88,7 +89,7 @@ std::optional<std::string> function_instead(const Replay& here, const std::strin
     for (const double x : {-2.0, -1.0, 0.0, 1.0, 2.0}) {
         const std::optional<double> y = read_off(points, x);
         if (!y) continue;
-        seen += (seen.empty() ? "f(" : ", f(") + short_number(x) + ") = " + rounded(*y);
+        seen += (seen.empty() ? "f(" : ", f(") + format_number(x) + ") = " + rounded(*y);
         const Matrix<double> right = activate<double>(Matrix<double>::Constant(1, 1, x), inner->right);
         should += (should.empty() ? "" : ", ") + rounded(right(0, 0));
     }

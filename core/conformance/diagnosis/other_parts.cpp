@@ -11,6 +11,7 @@
 #include "core/conformance/diagnosis/patterns.h"
 #include "core/conformance/diagnosis/saved.h"
 #include "core/conformance/formulas/arithmetic.h"
+#include "core/text/text_table.h"
 
 namespace locus::conformance {
 
@@ -276,7 +277,7 @@ std::optional<std::string> Parts::counts_of_terms() const {
         const std::string often = counted == 1   ? "once"
                                   : counted == 2 ? "twice"
                                   : counted == 0 ? "not at all"
-                                                 : short_number(counted) + " times";
+                                                 : format_number(counted) + " times";
         text += (n == 0 ? " " : ", ") + names[static_cast<std::size_t>(n)] + " " + often;
     }
     return text;
@@ -322,7 +323,7 @@ std::vector<Other> Parts::other_stages() const {
         if (stem_ == "probs" && own.shape() == found.shape())
             if (const auto factor = factor_before_softmax(own, found)) factors.push_back(*factor);
         for (const double factor : factors)
-            add("it is made of " + short_number(factor) + " times " + input, input, input, factor);
+            add("it is made of " + format_number(factor) + " times " + input, input, input, factor);
         for (const std::string& name : names) {
             const std::string scope = scope_and_stem(name).first;
             const bool near = scope == scope_ || scope.empty() || name.ends_with(".output");

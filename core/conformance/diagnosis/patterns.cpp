@@ -6,7 +6,6 @@
 #include <limits>
 #include <numeric>
 #include <set>
-#include <sstream>
 
 #include "core/conformance/diagnosis/judge.h"
 #include "core/conformance/diagnosis/layout.h"
@@ -14,15 +13,9 @@
 #include "core/conformance/formulas/arithmetic.h"
 #include "core/models/transformer_xl.h"
 #include "core/stages.h"
+#include "core/text/text_table.h"
 
 namespace locus::conformance {
-
-std::string short_number(double value) {
-    std::ostringstream text;
-    text.precision(6);
-    text << value;
-    return text.str();
-}
 
 std::string listed(const std::vector<Index>& numbers) {
     constexpr std::size_t kMost = 12;
@@ -79,7 +72,7 @@ std::string scale_taken(const Evidence& evidence, const std::string& stage, cons
                (are_scores_divided(evidence, here) ? "the scores are divided by " + root + " once more"
                                                    : "a trace holds it before the scores are divided by " + root);
     if (std::abs(*factor - 1) <= 1e-4) return "";
-    return ": divided by " + short_number(right / *factor) + " instead of " + root + " = " + short_number(right);
+    return ": divided by " + format_number(right / *factor) + " instead of " + root + " = " + format_number(right);
 } catch (const NotEnough&) {  // nobody says how wide a head is, or how many terms there are
     return "";
 }
@@ -108,13 +101,13 @@ std::string as_a_root(const Compared& compared) {
     const double above = more ? *factor : 1 / *factor;
     if (!(above * above < kMost)) return "";
     if (std::abs(above - std::round(above)) <= 1e-5 * above)  // 4 says all that is to be said
-        return more || above < 2.5 || !is(1 / std::round(above)) ? "" : " = 1/" + short_number(std::round(above));
+        return more || above < 2.5 || !is(1 / std::round(above)) ? "" : " = 1/" + format_number(std::round(above));
     const double square = std::round(above * above), root = std::sqrt(square);
     if (square < 2 || !is(more ? root : 1 / root)) return "";
-    std::string text = (more ? " = sqrt(" : " = 1/sqrt(") + short_number(square) + ")";
+    std::string text = (more ? " = sqrt(" : " = 1/sqrt(") + format_number(square) + ")";
     for (std::size_t axis = 0; axis < compared.axes.size(); ++axis)
         if (compared.axes[axis] != "B" && static_cast<double>(compared.right.shape()[axis]) == square)
-            return text + ", and " + compared.axes[axis] + " = " + short_number(square);
+            return text + ", and " + compared.axes[axis] + " = " + format_number(square);
     return text;
 }
 
@@ -288,8 +281,8 @@ Sentence one_factor(const Compared& at) {
     // Six digits do not tell a factor of rounding from 1.
     const double more = *factor - 1;
     const std::string number = std::abs(more) > 1e-4
-                                   ? short_number(*factor)
-                                   : std::string(more < 0 ? "1 - " : "1 + ") + short_number(std::abs(more));
+                                   ? format_number(*factor)
+                                   : std::string(more < 0 ? "1 - " : "1 + ") + format_number(std::abs(more));
     return "every value is " + number + " times what it should be";
 }
 
@@ -301,7 +294,7 @@ Sentence one_offset(const Compared& at) {
     if (!(std::abs(offset) >= kBeyondNoise * at.allowed) ||
         !at.explained_by([&](Index n) { return at.right[n] + offset; }))
         return std::nullopt;
-    return "every value is off by " + short_number(offset);
+    return "every value is off by " + format_number(offset);
 }
 
 Sentence transposed_or_exchanged(const Compared& at) {
@@ -454,7 +447,7 @@ Sentence constant_offsets(const Compared& at, Index groups, GroupOf group_of, co
         return std::nullopt;
     const auto [least, most] = std::minmax_element(sum.begin(), sum.end());
     if (!(std::max(std::abs(*least), std::abs(*most)) >= kBeyondNoise * at.allowed)) return std::nullopt;
-    return words + ", from " + short_number(*least) + " to " + short_number(*most);
+    return words + ", from " + format_number(*least) + " to " + format_number(*most);
 }
 
 /// A factor per group of neighbouring cells; `repeat` groups follow each other and begin anew.
@@ -473,12 +466,12 @@ Sentence constant_factors(const Compared& at, Index length, Index repeat, const 
     double least = std::numeric_limits<double>::infinity(), most = -least;
     for (const Ratio& ratio : ratios) {
         if (!list && !ratio.is_known()) continue;  // 0, as it should be
-        numbers += (numbers.empty() ? "" : ", ") + short_number(ratio.value());
+        numbers += (numbers.empty() ? "" : ", ") + format_number(ratio.value());
         least = std::min(least, ratio.value());
         most = std::max(most, ratio.value());
     }
     if (list && groups <= 16) return words + ": " + numbers;
-    return words + ", from " + short_number(least) + " to " + short_number(most);
+    return words + ", from " + format_number(least) + " to " + format_number(most);
 }
 
 /// Logits that went through a softmax, or its logarithm, along the last axis.
@@ -503,7 +496,7 @@ Sentence through_a_softmax(const Compared& at) {
 Sentence softmax_of_scaled(const Compared& at) {
     const std::optional<double> power = power_of_rows(at);
     if (!power || !at.has_pairs()) return std::nullopt;
-    return "each row is the softmax of " + short_number(*power) + " times the scores";
+    return "each row is the softmax of " + format_number(*power) + " times the scores";
 }
 
 Sentence by_group(const Compared& at) {

@@ -81,8 +81,6 @@ std::optional<std::string> scaled_already(const Evidence& evidence, const StageV
 
 /// Flat index 7 of [2,3,4] -> "[0, 1, 3]".
 std::string place(Index flat, const Shape& shape);
-/// 1.5 -> "1.5", 2 -> "2": six digits at most, no trailing zeros.
-std::string short_number(double value);
 /// "0, 2, 3"; longer lists end with "...".
 std::string listed(const std::vector<Index>& numbers);
 

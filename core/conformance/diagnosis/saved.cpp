@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <set>
 
 #include "core/conformance/diagnosis/judge.h"
@@ -159,11 +158,10 @@ std::optional<std::string> saved_after_mask(const Evidence& evidence, const Stag
         alike = alike && found[n] == first;
     }
     if (hidden == 0) return std::nullopt;
-    char rounded[32];
-    std::snprintf(rounded, sizeof rounded, "%.4g", lower);  // the port's own scores are in it
     return "saved after the mask: " + std::to_string(hidden) + (hidden == 1 ? " hidden pair " : " hidden pairs ") +
            (alike ? (hidden == 1 ? "holds " : "hold ") + format_number(first)
-                  : std::string(hidden == 1 ? "is " : "are ") + rounded + " too low") +
+                  : std::string(hidden == 1 ? "is " : "are ") + format_number(lower, 4) +
+                        " too low") +  // its own scores are in it
            ", the others are right; save the scores before the mask";
 }
 

@@ -2,13 +2,13 @@
 // relative table; the mask after that of the embeddings.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "core/conformance/formulas/deberta.h"
 #include "core/conformance/formulas/layers.h"
 #include "core/conformance/formulas/transformer_xl.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/models/deberta_weights.h"
+#include "core/text/text_table.h"
 
 namespace locus::conformance {
 
@@ -266,9 +266,7 @@ std::string measured_eps(const Replay& at) {
         if (rows.variances.empty()) continue;
         const double eps = fitted_eps(at, stage, rows), right = norm_eps_of(at);
         if (std::abs(eps - right) <= 0.1 * right) continue;
-        char text[32];
-        std::snprintf(text, sizeof text, "eps %.3g", eps);
-        return text;
+        return "eps " + format_number(eps, 3);
     }
     throw NotEnough{"a stage that was divided with another eps"};
 }

@@ -5,9 +5,9 @@
 #include <limits>
 #include <numbers>
 #include <optional>
-#include <sstream>
 
 #include "core/conformance/formulas/transformer_xl.h"
+#include "core/text/text_table.h"
 
 namespace locus::conformance {
 
@@ -180,9 +180,7 @@ Variant other_beginning() {
             {},
             [](const Replay& at) {
                 const std::vector<double> all = distances_found(at, "/positions.r", relative_distances(at, false));
-                std::ostringstream words;
-                words << "distances " << all.front() << " to " << all.back();
-                return words.str();
+                return "distances " + format_number(all.front()) + " to " + format_number(all.back());
             }};
 }
 

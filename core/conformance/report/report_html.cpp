@@ -1,7 +1,6 @@
 // The report as one page: no scripts, no network, dark and light as the reader's system wants it.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "core/conformance/report/report.h"
 #include "core/text/text_table.h"
@@ -59,10 +58,9 @@ Window window_of(const ShownStage& stage, Index worst) {
 /// Blue below zero, orange above; a value near zero is the page itself, dark or light.
 std::string colour_of(double value, double scale) {
     if (!std::isfinite(value)) return "fill=\"#a21caf\"";
-    char text[80];
-    std::snprintf(text, sizeof text, "fill=\"%s\" fill-opacity=\"%.3f\"", value < 0 ? "#2f7ff0" : "#e8762d",
-                  scale > 0 ? std::min(1.0, std::abs(value) / scale) : 0);
-    return text;
+    const double opacity = scale > 0 ? std::min(1.0, std::abs(value) / scale) : 0;
+    return std::string("fill=\"") + (value < 0 ? "#2f7ff0" : "#e8762d") + "\" fill-opacity=\"" +
+           format_number(std::round(1000 * opacity) / 1000) + "\"";
 }
 
 std::string picture(const std::string& title, const Tensor<double>& values, const Window& window, double scale) {

@@ -35,13 +35,13 @@ std::string place(const ShownStage& stage, const std::vector<Index>& index) {
 
 /// "expected 1.207, found -2.203" with as many digits as tell them apart.
 std::string both(double expected, double found) {
-    char texts[2][40];
+    std::string texts[2];
     for (const int digits : {6, 9, 17}) {
-        std::snprintf(texts[0], sizeof texts[0], "%.*g", digits, expected + 0.0);  // -0 is 0
-        std::snprintf(texts[1], sizeof texts[1], "%.*g", digits, found + 0.0);
-        if (std::string(texts[0]) != texts[1]) break;
+        texts[0] = format_number(expected + 0.0, digits);  // -0 is 0
+        texts[1] = format_number(found + 0.0, digits);
+        if (texts[0] != texts[1]) break;
     }
-    return std::string("expected ") + texts[0] + ", found " + texts[1];
+    return "expected " + texts[0] + ", found " + texts[1];
 }
 
 std::string named(const Diagnosis& diagnosis) {

@@ -2,6 +2,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <locale>
+#include <sstream>
 
 #include "core/text/corpus/corpus_text.h"
 #include "core/text/text_table.h"
@@ -39,6 +41,21 @@ TEST_CASE("text table: numbers have six digits", "[text]") {
     CHECK(format_number(1.23456789) == "1.23457");
     CHECK(format_number(-3.2e-7) == "-3.2e-07");
     CHECK(format_number(std::numeric_limits<double>::quiet_NaN()) == "nan");
+    CHECK(format_number(1.23456789, 3) == "1.23");
+    CHECK(format_number(1.0 / 3, 17) == "0.33333333333333331");
+}
+
+TEST_CASE("text table: numbers have a point, whatever the locale is", "[text]") {
+    struct Comma : std::numpunct<char> {
+        char do_decimal_point() const override { return ','; }
+    };
+    const std::locale before = std::locale::global(std::locale(std::locale::classic(), new Comma));
+    std::ostringstream here;
+    here << 0.25;
+    const std::string found = format_number(0.25);
+    std::locale::global(before);
+    REQUIRE(here.str() == "0,25");
+    CHECK(found == "0.25");
 }
 
 TEST_CASE("corpus text: a file without different words, or that is no text, is named", "[text][bad]") {
