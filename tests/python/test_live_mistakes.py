@@ -1,5 +1,8 @@
-"""Six mistakes planted in a live model, between the anchors: the closing test sees them, and check() names them."""
+"""Mistakes planted in a live model.  Between the anchors the closing test sees them, in its relative positions the stage
+that was measured shows them; check() names them."""
 
+import importlib
+import math
 import types
 
 import pytest
@@ -64,10 +67,21 @@ def both_read_the_other_way(model):
         )
 
 
+def both_centred_off_by_one(model):
+    """7: both terms read one row too early, by an index that was right."""
+    for layer in model.deberta.encoder.layer:
+        attention = layer.attention.self
+
+        def edit(original, q, k, positions, table, scale, attention=attention):
+            return only(attention, ["c2p"], original, q, k, positions - 1, table, scale) + only(
+                attention, ["p2c"], original, q, k, positions + 1, table, scale
+            )
+
+        replace_bias(attention, edit)
+
+
 def divided_by_sqrt_d(model):
     """26: scores divided by sqrt(d)."""
-    import math
-
     for layer in model.deberta.encoder.layer:
         attention = layer.attention.self
 
@@ -135,6 +149,7 @@ MISTAKES = [
     planted(1, deberta_v3, p2c_reads_the_paper),
     planted(4, deberta_v3, c2p_reads_the_other_way),
     planted(5, deberta_v3, both_read_the_other_way),
+    planted(7, deberta_v3, both_centred_off_by_one),
     planted(26, deberta_v3, divided_by_sqrt_d, needs_new_deberta),
     planted(36, deberta_v3, softmax_over_queries, needs_new_deberta),
     planted(56, roformer, rotated_halves),
@@ -161,6 +176,33 @@ def test_a_mistake_in_a_live_model_is_seen_and_named(number, make, plant):
     with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16), locus.recording(model) as trace:
         model(**inputs)
     assert not trace.check().passed
+
+
+def floored(offsets, buckets, most):
+    """16: the log bucket is rounded down."""
+    middle = buckets // 2
+    size = torch.where(offsets.abs() < middle, torch.tensor(middle - 1).type_as(offsets), offsets.abs())
+    far = torch.floor(torch.log(size / middle) / math.log((most - 1) / middle) * (middle - 1)) + middle
+    return torch.where(size <= middle, offsets.type_as(far), far * torch.sign(offsets))
+
+
+@needs_new_deberta
+@pytest.mark.parametrize("number, changed", [
+    (16, lambda right: floored),
+    (84, lambda right: lambda offsets, buckets, most: offsets),
+    (7, lambda right: lambda offsets, buckets, most: right(offsets, buckets, most) - 1),
+], ids=["floor", "no buckets", "centre"])
+@pytest.mark.parametrize("seed", [6, 7])
+def test_wrong_offsets_of_a_live_model_are_measured_and_named(monkeypatch, number, changed, seed):
+    module = importlib.import_module("transformers.models.deberta_v2.modeling_deberta_v2")
+    monkeypatch.setattr(module, "make_log_bucket_position", changed(module.make_log_bucket_position))
+    model = deberta_v3()
+    ids = torch.randint(5, model.config.vocab_size, (2, 40), generator=torch.Generator().manual_seed(seed))
+    with torch.no_grad(), locus.recording(model) as trace:
+        model(input_ids=ids)
+    assert trace.how["relative.index"] == "measured"
+    report = trace.check()
+    assert report.first == "relative.index" and report.mistake == number, str(report)
 
 
 def test_the_same_models_without_the_mistake_close():

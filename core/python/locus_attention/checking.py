@@ -255,12 +255,12 @@ def check_trace(trace: Trace, model: Any = None, inputs: Optional[Inputs] = None
         of_live_model: Report = live.check(trace, **options)
         return of_live_model
     source, given = _source_of(trace, model, inputs)
-    doubted = doubtful_stages(trace)
-    judged = without(trace, doubted)
-    if doubted and not len(judged):
-        raise UsageError(f"{about_doubtful(doubted)[0]}, and nothing remains to be compared")
     with folder_of(source) as folder:
         reference = pass_of(folder, inputs=given, precision="f64", dialect=trace.dialect or "reference")
+        doubted = doubtful_stages(trace, reference)
+        judged = without(trace, doubted)
+        if doubted and not len(judged):
+            raise UsageError(f"{about_doubtful(doubted)[0]}, and nothing remains to be compared")
         report = check(reference, judged, model=folder, inputs=inputs, **options)
     report.notes += about_doubtful(doubted)
     return report

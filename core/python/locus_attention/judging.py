@@ -6,6 +6,7 @@ import numpy as np
 
 from .tracing import Trace
 
+_INDEX = "relative.index"
 # What closing may be of a right model: a hundred times what rounding left of right ones, a tenth of what mistakes left.
 CLOSING_LIMITS = {"F64": 1e-5, "F32": 1e-4, "F16": 1e-2, "BF16": 5e-2}
 
@@ -27,16 +28,24 @@ def closes(trace: Trace, layer: int) -> bool:
     return value is None or value <= limit
 
 
-def doubtful_stages(trace: Trace) -> List[str]:
-    """Recomputed stages of layers whose closing test fails: they are not what the model computed."""
+def doubtful_stages(trace: Trace, reference: Trace) -> List[str]:
+    """Recomputed stages of layers whose closing test fails: they are not what the model computed.
+
+    Where no layer closes, a right relative.index too: the terms may have read other rows, and then it says nothing.
+    """
     failing = [layer for layer in sorted(trace.closing) if not closes(trace, layer)]
-    return [name for layer in failing for name in of_layer(trace, layer) if trace.how[name] == "recomputed"]
+    doubted = [name for layer in failing for name in of_layer(trace, layer) if trace.how[name] == "recomputed"]
+    if failing and len(failing) == len(trace.closing) and _INDEX in trace and _INDEX in reference:
+        doubted += [_INDEX] * np.array_equal(trace[_INDEX], reference[_INDEX])
+    return doubted
 
 
 def about_doubtful(names: Sequence[str]) -> List[str]:
     """What a report says of doubtful stages that were left out: one sentence, none where there are none."""
-    layers = ", ".join(sorted({name.split(".")[1] for name in names}, key=int))
-    return [f"layers {layers}: the recomputed terms do not give the measured context, so they were left out"] * bool(names)
+    layers = ", ".join(sorted({name.split(".")[1] for name in names if name != _INDEX}, key=int))
+    index = f", and {_INDEX} with them" * (_INDEX in names)
+    sentence = f"layers {layers}: the recomputed terms do not give the measured context, so they were left out{index}"
+    return [sentence] * bool(names)
 
 
 def rounding_of_live(trace: Trace) -> Dict[str, str]:

@@ -108,9 +108,9 @@ class LiveModel:
         from .checking import check
 
         self.require_computable()
-        doubted = doubtful_stages(trace)
         with self.exported() as exported:
             reference, of_head = self.reference_in(exported, trace)
+            doubted = doubtful_stages(trace, reference)
             judged = without(trace, of_head + doubted)
             if doubted and not len(judged):
                 raise UsageError(f"{about_doubtful(doubted)[0]}, and nothing remains to be compared")

@@ -96,6 +96,7 @@ class DebertaV2Adapter(Adapter):
         recorder.after(core.embeddings.word_embeddings, lambda m, a, k, out: self.measured("embeddings.word", out))
         recorder.after(core.embeddings, lambda m, a, k, out: self.measured("embeddings.output", out))
         recorder.before(core.encoder, self.before_encoder)
+        recorder.before(self.layers()[0], self.before_layers)
         for number, layer in enumerate(self.layers()):
             self.install_layer(number, layer)
         if self.conv is not None:
@@ -155,16 +156,20 @@ class DebertaV2Adapter(Adapter):
         given = arguments_of(module, args, kwargs)
         mask = given.get("attention_mask")
         self.visible = visible_pairs(mask, self.count, self.length, outer=True)
-        self.put_position_rows(given["hidden_states"])
 
-    def put_position_rows(self, hidden: Any) -> None:
+    def before_layers(self, module: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> None:
+        """Which row of the table each pair reads: by the offsets that the first layer is given, if it is given any."""
         if not self.relative():
             return
         import torch
 
-        index = self.relative_index()
-        self.index = torch.from_numpy(index.copy())
-        self.recorder.put("relative.index", self.index, "recomputed", batched=False)
+        offsets = arguments_of(module, args, kwargs).get("relative_pos")
+        live = offsets is not None and offsets.shape[-2:] == (self.length, self.length)
+        if live:
+            self.index = self.row_of_offset(offsets.detach().reshape(-1, self.length, self.length)[0].long().cpu())
+        else:
+            self.index = torch.from_numpy(self.relative_index().copy())
+        self.recorder.put("relative.index", self.index, "measured" if live else "recomputed", batched=False)
         self.recorder.put("relative.table", self.table(), "live projection", batched=False)
 
     # Positions
@@ -173,6 +178,11 @@ class DebertaV2Adapter(Adapter):
         encoder = self.core.encoder
         buckets = getattr(encoder, "position_buckets", -1)
         return int(buckets if buckets > 0 else encoder.max_relative_positions)
+
+    def row_of_offset(self, offsets: Any) -> Any:
+        """Rows of the table for the model's own offsets, bucketed or not, as its attention takes them."""
+        span = self.span()
+        return (offsets + span).clamp(0, 2 * span - 1)
 
     def relative_index(self) -> Any:
         encoder = self.core.encoder
@@ -292,6 +302,7 @@ class DebertaV2Adapter(Adapter):
         recorder, core = self.recorder, self.core
         recorder.before(core.embeddings, self.before_embeddings)
         recorder.before(core.encoder, self.before_encoder)
+        recorder.before(self.layers()[0], self.before_layers)
         for number in layers:
             output = self.layers()[number].attention.output
             hook = self.replacing(number, blend)
@@ -368,6 +379,12 @@ class DebertaAdapter(DebertaV2Adapter):
 
     def span(self) -> int:
         return int(self.core.encoder.max_relative_positions)
+
+    def row_of_offset(self, offsets: Any) -> Any:
+        # Version 1 cuts the table to the length of the text, and clamps to what is left of it.
+        span = self.span()
+        near = min(self.length, span)
+        return (offsets + near).clamp(0, 2 * near - 1) + span - near
 
     def relative_index(self) -> Any:
         return _core.relative_index(self.length, self.length, self.span(), 0, 0, False)
