@@ -2,6 +2,7 @@
 // Seeded numbers for laws, and how much rounding may blur them.
 #include <cstdint>
 #include <limits>
+#include <random>
 
 #include "core/tensor.h"
 
@@ -25,6 +26,15 @@ public:
 private:
     std::uint64_t state_;
 };
+
+/// Normal numbers; the same on every machine that has this standard library.
+inline Tensor<double> random_tensor(Shape shape, unsigned seed = 1) {
+    std::mt19937 generator(seed);
+    std::normal_distribution<double> normal;
+    Tensor<double> values(std::move(shape));
+    for (Index n = 0; n < values.size(); ++n) values[n] = normal(generator);
+    return values;
+}
 
 /// What a sum of `terms` products of size up to `size` may lose to rounding.
 inline double rounding(Index terms, double size) {

@@ -360,18 +360,28 @@ TEST_CASE("all mistakes: the last row of the shift dropped, in both streams", "[
     CHECK(said(all).find("g.bd") != std::string::npos);
 }
 
+namespace {
+
+/// A port whose layers are right and that goes on behind them by `formulas`.
+Trace port_behind_the_layers(const Range& range, const std::vector<Formula>& formulas) {
+    const Evidence right{range.sharp, range.sharp, range.model, range.segments};
+    Trace port;
+    for (const Stage& stage : range.sharp.stages()) {
+        const auto [scope, stem] = scope_and_stem(stage.name);
+        const Replay replay(right, scope, formulas);
+        Stage own = stage;
+        if (!scope.starts_with("layer.") && replay.touches(stem)) own.values = replay.computed(stem);
+        port.add(own);
+    }
+    return port;
+}
+
+}  // namespace
+
 TEST_CASE("all mistakes: a mask decoder in a model whose head reads the last layer", "[kit][several]") {
     for (const char* name : {"hf_deberta_v2_conv", "ms_deberta_biased"}) {
         const Range& range = several_range(Family::deberta, name);
-        const Evidence right{range.sharp, range.sharp, range.model, range.segments};
-        Trace port;
-        for (const Stage& stage : range.sharp.stages()) {
-            const auto [scope, stem] = scope_and_stem(stage.name);
-            const Replay replay(right, scope, mistake_of(47).variants.back().formulas);
-            Stage own = stage;
-            if (!scope.starts_with("layer.") && replay.touches(stem)) own.values = replay.computed(stem);
-            port.add(own);
-        }
+        const Trace port = port_behind_the_layers(range, mistake_of(47).variants.back().formulas);
         const AllMistakes all = all_of(range, range.sharp, port);
         INFO(name << "\n" << said(all));
         CHECK(numbers_of(all) == std::set<int>{47});
@@ -384,18 +394,12 @@ TEST_CASE("all mistakes: a mask decoder in a model whose head reads the last lay
 TEST_CASE("all mistakes: another hidden state in the mask decoder is told from another number of passes by the head",
           "[kit][several]") {
     const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
-    const Evidence right{range.sharp, range.sharp, range.model, range.segments};
     const Variant& late = mistake_of(51).variants[2];
     REQUIRE(late.how == "one too late, in the mask decoder alone");
-    Trace port;
-    for (const Stage& stage : range.sharp.stages()) {
-        const auto [scope, stem] = scope_and_stem(stage.name);
-        if (!stage.name.ends_with(".output") && !stage.name.starts_with("mlm.logits")) continue;
-        const Replay replay(right, scope, late.formulas);
-        Stage own = stage;
-        if (!scope.starts_with("layer.") && replay.touches(stem)) own.values = replay.computed(stem);
-        port.add(own);
-    }
+    const Trace whole = port_behind_the_layers(range, late.formulas);
+    Trace port;  // that reports no more than the outputs of its layers and passes, and logits
+    for (const Stage& stage : whole.stages())
+        if (stage.name.ends_with(".output") || stage.name.starts_with("mlm.logits")) port.add(stage);
     const AllMistakes all = all_of(range, range.sharp, port);
     INFO(said(all));
     CHECK(wrong_at(all, "emd.0.output"));
@@ -406,19 +410,11 @@ TEST_CASE("all mistakes: what a mistake would do to unreported stages is dropped
           "[kit][several]") {
     const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
     // The query alone starts from the last layer; 47 would also have the head read the first of two passes.
-    const Evidence right{range.sharp, range.sharp, range.model, range.segments};
     const std::vector<Formula>& way = mistake_of(47).variants[5].formulas;
     const auto query =
         std::find_if(way.begin(), way.end(), [](const Formula& each) { return each.stem == "/emd.query.0"; });
     REQUIRE(query != way.end());
-    Trace port;
-    for (const Stage& stage : range.sharp.stages()) {
-        const auto [scope, stem] = scope_and_stem(stage.name);
-        const Replay replay(right, scope, decoder_of({*query}));
-        Stage own = stage;
-        if (!scope.starts_with("layer.") && replay.touches(stem)) own.values = replay.computed(stem);
-        port.add(own);
-    }
+    const Trace port = port_behind_the_layers(range, decoder_of({*query}));
     const AllMistakes all = all_of(range, range.sharp, port);
     INFO(said(all));
     CHECK(wrong_at(all, "emd.query.0"));

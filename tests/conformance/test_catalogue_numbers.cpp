@@ -8,6 +8,7 @@
 #include "core/models/deberta.h"
 #include "core/products.h"
 #include "tests/conformance/catalogue_ports.h"
+#include "tests/seeded.h"
 
 namespace locus::test::test_catalogue_numbers {
 
@@ -145,14 +146,6 @@ const RecordedPort& case_named(const std::string& name) {
     const auto found = std::find_if(all.begin(), all.end(), [&](const RecordedPort& one) { return one.name == name; });
     REQUIRE(found != all.end());
     return *found;
-}
-
-Tensor<double> random_tensor(Shape shape, unsigned seed) {
-    std::mt19937 generator(seed);
-    std::normal_distribution<double> normal;
-    Tensor<double> values(std::move(shape));
-    for (Index n = 0; n < values.size(); ++n) values[n] = normal(generator);
-    return values;
 }
 
 Stage stage_of(const std::string& name, StageValues values) {

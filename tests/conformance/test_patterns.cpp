@@ -9,6 +9,7 @@
 #include "core/conformance/diagnosis/diagnosis.h"
 #include "core/conformance/diagnosis/patterns.h"
 #include "core/conformance/formulas/arithmetic.h"
+#include "tests/seeded.h"
 
 namespace locus::test::test_patterns {
 
@@ -17,14 +18,6 @@ using Catch::Matchers::Equals;
 using Catch::Matchers::StartsWith;
 
 namespace {
-
-Tensor<double> random_tensor(Shape shape, unsigned seed = 1) {
-    std::mt19937 generator(seed);
-    std::normal_distribution<double> normal;
-    Tensor<double> values(std::move(shape));
-    for (Index n = 0; n < values.size(); ++n) values[n] = normal(generator);
-    return values;
-}
 
 /// What is said of a stage that should be `right`; axes come from the name.
 template <class Scalar>
@@ -388,6 +381,18 @@ TEST_CASE("pattern: single cells, NaN, tiles", "[kit]") {
     CHECK(said("layer.0.probs", right, found) == "NaN and infinity at 2 of 18 values, first at [0, 0, 1, 1]");
     CHECK_THAT(said_where([](Index, Index, Index i, Index j) { return i / 16 == 1 && j / 16 != 1; }, {1, 2, 50, 50}),
                StartsWith("only whole tiles of 16 x 16 are wrong, 6 of 32, the first from [0, 0, 16, 0] on"));
+}
+
+TEST_CASE("pattern: a text whose rows are all wrong but those of padding has no tiles", "[kit]") {
+    std::vector<ModelInput> padded(1);
+    padded[0].tokens = IndexTensor({2, 24});
+    padded[0].mask = IndexTensor({2, 24});
+    for (Index n = 0; n < 48; ++n) padded[0].mask[n] = n < 24 + 15;
+    const Tensor<double> right = random_tensor({2, 24, 48});
+    Tensor<double> found = random_tensor({2, 24, 48}, 2);
+    for (Index n = (24 + 15) * 48; n < found.size(); ++n) found[n] = right[n];
+    CHECK(said("layer.0.context", right, found, padded) == "no pattern found");
+    CHECK_THAT(said("layer.0.context", right, found), StartsWith("only whole tiles of 16 x 16 are wrong, 9 of 12"));
 }
 
 TEST_CASE("pattern: one stage in half precision", "[kit]") {

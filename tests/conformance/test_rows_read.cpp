@@ -8,6 +8,7 @@
 #include "core/conformance/formulas/arithmetic.h"
 #include "core/conformance/kit/first_divergence.h"
 #include "tests/conformance/toy/recorded_ranges.h"
+#include "tests/seeded.h"
 
 namespace locus::test::test_rows_read {
 
@@ -48,14 +49,6 @@ struct Layer {
         return said(stem, gathered_by(row, stem == "c2p")).value_or("nothing");
     }
 };
-
-Tensor<double> normal_tensor(Shape shape) {
-    std::mt19937 generator(1);
-    std::normal_distribution<double> normal;
-    Tensor<double> values(std::move(shape));
-    for (Index n = 0; n < values.size(); ++n) values[n] = normal(generator);
-    return values;
-}
 
 Layer deberta() { return {several_range(Family::deberta, "ms_deberta_v3_emd"), "layer.0."}; }
 Layer transformer_xl() { return {several_range(Family::transformer_xl, "txl_basic"), "segment.1.layer.0."}; }
@@ -223,7 +216,7 @@ std::string said_of_tokens(const Tensor<double>& right, const Tensor<double>& fo
 }  // namespace
 
 TEST_CASE("pattern: rows of other tokens and of other samples", "[kit][patterns]") {
-    const Tensor<double> x = normal_tensor({2, 5, 6}), k = normal_tensor({3, 2, 5, 4});
+    const Tensor<double> x = random_tensor({2, 5, 6}), k = random_tensor({3, 2, 5, 4});
     const auto check = [](const Tensor<double>& right, Place (*from)(Index b, Index t), const std::string& rest) {
         CHECK_THAT(said_of_tokens(right, moved(right, from)), Equals("right rows in the wrong place: " + rest));
     };
@@ -258,7 +251,7 @@ TEST_CASE("pattern: rows of other tokens and of other samples", "[kit][patterns]
 }
 
 TEST_CASE("pattern: a row that is none of the right ones is not said to be another token's", "[kit][patterns]") {
-    const Tensor<double> x = normal_tensor({2, 5, 6});
+    const Tensor<double> x = random_tensor({2, 5, 6});
     Tensor<double> found = moved(x, [](Index b, Index t) { return row_of(b, (t + 4) % 5); });
     found[13] += 1;
     CHECK(said_of_tokens(x, found) == "nothing");

@@ -75,6 +75,12 @@ public:
     bool visible(Index flat) const {
         return counts(flat) && (shown_.empty() || shown_[static_cast<std::size_t>(flat)]);
     }
+    /// A visible cell is right.
+    bool shows_right_cells() const {
+        for (Index n = 0; n < at.right.size(); ++n)
+            if (visible(n) && !at.wrong(n)) return true;
+        return false;
+    }
     /// The values of place_of(n) in 0 ... count - 1 over the wrong cells n.
     template <class PlaceOf>
     std::set<Index> hit(Index count, PlaceOf place_of) const {
@@ -226,9 +232,9 @@ Cells distances(const Map& map) {
     return std::nullopt;
 }
 
-/// Whole squares of one size are wrong and the others right.
+/// Whole squares of one size are wrong and the others right.  Where all that the mask shows is wrong there are none.
 Cells tiles(const Map& map) {
-    if (map.at.rank() < 2) return std::nullopt;
+    if (map.at.rank() < 2 || !map.shows_right_cells()) return std::nullopt;
     const Index rows = map.at.before_last(), columns = map.at.last();
     for (const Index size : {128, 64, 32, 16, 8}) {
         if (rows < 2 * size && columns < 2 * size) continue;

@@ -162,12 +162,20 @@ Mistake mistake() {
 
 namespace decoder_positions_changed {  // mistake 50
 
-/// emd.query.0 = change(I) + h.
-std::vector<Formula> query_of(std::function<Tensor<double>(const Replay&, Tensor<double>)> change) {
-    return decoder_of({{"/emd.query.0", {}, [change](const Replay& at) {
+/// emd.query.0 = sum(I, h), the absolute rows and the last layer's input.
+std::vector<Formula> query_by(std::function<Tensor<double>(const Replay&, Tensor<double>, const Tensor<double>&)> sum) {
+    return decoder_of({{"/emd.query.0", {}, [sum](const Replay& at) {
                             const Tensor<double>& h = hidden_state(at, 2);
-                            return sum_of(change(at, absolute_rows(at, h)), h);
+                            return sum(at, absolute_rows(at, h), h);
                         }}});
+}
+
+/// emd.query.0 = change(I) + h.
+template <class Change>
+std::vector<Formula> query_of(Change change) {
+    return query_by([change](const Replay& at, Tensor<double> rows, const Tensor<double>& h) {
+        return sum_of(change(at, std::move(rows)), h);
+    });
 }
 
 Tensor<double> normed_rows(const Replay& at, const Tensor<double>& rows, const Norm<double>& norm) {
@@ -185,14 +193,6 @@ std::vector<Formula> call(Index n) {
         for (Index before = 1; before < n; ++before) rows = sum_of(std::move(rows), hidden_state(at, 2));
         return rows;
     });
-}
-
-/// emd.query.0 of the absolute rows I and h, but not I + h.
-std::vector<Formula> query_by(std::function<Tensor<double>(const Replay&, Tensor<double>, const Tensor<double>&)> sum) {
-    return decoder_of({{"/emd.query.0", {}, [sum](const Replay& at) {
-                            const Tensor<double>& h = hidden_state(at, 2);
-                            return sum(at, absolute_rows(at, h), h);
-                        }}});
 }
 
 Tensor<double> with_the_words(const Replay& at, Tensor<double> rows, const Tensor<double>& h) {
