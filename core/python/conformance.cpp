@@ -66,9 +66,11 @@ nb::tuple check(const Trace& reference, const Trace& candidate, const std::map<s
                           conf::report_html(report));
 }
 
-/// Cases, files and bytes of a kit written into a new folder; of a model's own sizes where one is named.
+/// Cases, files and bytes of a kit written into a new folder; of a model's own sizes where one is named, and with its
+/// config.json and weights where `copies_model` says so.
 nb::tuple export_kit(const std::string& folder, const std::string& source, const std::string& model,
-                     const std::string& dialect, const nb::object& progress) {
+                     const std::string& dialect, const nb::object& progress, bool copies_model) {
+    const conf::ModelPlace place = copies_model ? conf::ModelPlace::copied : conf::ModelPlace::stays;
     const Dialect spoken = parse_dialect(dialect);
     conf::ExportSummary summary;
     run_interruptibly(
@@ -78,7 +80,7 @@ nb::tuple export_kit(const std::string& folder, const std::string& source, const
                 return stop();
             };
             summary = model.empty() ? conf::export_kit(folder, source, before_every_case)
-                                    : conf::export_kit_for(folder, source, model, spoken, before_every_case);
+                                    : conf::export_kit_for(folder, source, model, spoken, before_every_case, place);
         },
         progress);
     return nb::make_tuple(summary.cases, summary.files, summary.bytes);
@@ -118,7 +120,8 @@ void bind_conformance(nb::module_& module) {
     module.def("check", check, "reference"_a, "candidate"_a, "stored"_a, "reference_name"_a, "candidate_name"_a,
                "model"_a, "input"_a, "recorded"_a, "rtol"_a.none(), "atol"_a.none(), "progress"_a.none(),
                "dialect"_a = "");
-    module.def("export_kit", export_kit, "folder"_a, "source"_a, "model"_a, "dialect"_a, "progress"_a.none());
+    module.def("export_kit", export_kit, "folder"_a, "source"_a, "model"_a, "dialect"_a, "progress"_a.none(),
+               "copies_model"_a = false);
     module.def("check_kit", check_kit, "folder"_a, "dumps"_a, "family"_a, "dialect"_a, "progress"_a.none());
     module.def("catalogue", [] { return conf::catalogue_json(); });
 }

@@ -1,4 +1,4 @@
-// A kit for one checkpoint: its own sizes and weights, which stay where they are.
+// A kit for one checkpoint: its own sizes and weights, which stay where they are or lie in the kit.
 #include <catch2/catch.hpp>
 
 #include "core/conformance/kit/rehearse.h"
@@ -122,6 +122,53 @@ TEST_CASE("kit for a model: another dialect is computed from the checkpoint, the
         if (one.id == "L3/t17") CHECK(one.verdict == Verdict::pass);
         if (one.id == "L3/padded") CHECK(one.verdict == Verdict::fail);
     }
+}
+
+TEST_CASE("kit for a model: one that holds its weights is judged where it was moved to", "[kit][for]") {
+    const TemporaryFolder folder;
+    fs::copy(fs::path(LOCUS_SOURCE_DIR) / "assets/models/tiny-v3", folder / "model");
+    export_kit_for(folder / "kit", LOCUS_SOURCE_DIR, folder / "model", Dialect::hf, {}, ModelPlace::copied);
+    fs::remove_all(folder / "model");
+    fs::create_directory(folder / "elsewhere");
+    fs::rename(folder / "kit", folder / "elsewhere/moved");
+    const Kit kit = open_kit(folder / "elsewhere/moved");
+    const auto json = nlohmann::json::parse(read_file(kit.cases.front().folder / "case.json"));
+    CHECK(json["checkpoint"] == "../../../model");  // from the folder of case.json, not from that of the kit
+    for (const KitCase& one : kit.cases) {
+        INFO(one.id);
+        CHECK(one.model() == folder / "elsewhere/moved/model");
+        CHECK(one.has_model());
+        CHECK_FALSE(fs::exists(one.folder / "model"));  // once for all cases
+    }
+    rehearse(kit, MistakeChoice::parse("16"), folder / "dumps");  // a port's mistake, computed from the weights
+    const auto read = [&](const KitCase& one) { return read_dump(folder / "dumps", one.id); };
+    for (const CaseReport& one : check_kit(kit, read, CheckOptions{}).report.cases) {
+        INFO(one.id);
+        CHECK(one.verdict == (one.id == "L3/t300" || one.id == "L3/t600" ? Verdict::fail : Verdict::pass));
+        if (one.verdict == Verdict::fail) CHECK((one.diagnosis && one.diagnosis->named->mistake == 16));
+    }
+    write_bytes(folder / "elsewhere/moved/model/config.json", "{}");
+    CHECK_THAT(refusal([&] { open_kit(folder / "elsewhere/moved"); }), Contains("was changed since the kit"));
+}
+
+TEST_CASE("kit for a model: weights in shards are not copied, and no kit is written", "[kit][for][bad]") {
+    const TemporaryFolder folder;
+    copy_changed(fs::path(LOCUS_SOURCE_DIR) / "assets/models/tiny-v3", folder / "model", nlohmann::json::object(),
+                 {{"somebody.elses", {1}}});
+    nlohmann::json index;
+    for (const TensorEntry& entry : open_safetensors(folder / "model/model.safetensors").entries)
+        index["weight_map"][entry.name] = "all.safetensors";
+    fs::rename(folder / "model/model.safetensors", folder / "model/all.safetensors");
+    write_bytes(folder / "model/model.safetensors.index.json", index.dump());
+    fs::copy(fs::path(LOCUS_SOURCE_DIR) / "assets/models/tiny-v3/pytorch_model.bin", folder / "model");  // is not read
+    const auto exported = [&](ModelPlace place) {
+        export_kit_for(folder / "kit", LOCUS_SOURCE_DIR, folder / "model", Dialect::hf, {}, place);
+    };
+    CHECK_THAT(refusal([&] { exported(ModelPlace::copied); }),
+               Contains("model: its weights lie in shards, expected one file, model.safetensors or pytorch_model.bin"));
+    CHECK_FALSE(fs::exists(folder / "kit"));
+    exported(ModelPlace::stays);
+    CHECK(open_kit(folder / "kit").cases.front().model() == folder / "model");
 }
 
 TEST_CASE("kit for a model: the formula of p2c is the one of the dialect", "[kit][for]") {

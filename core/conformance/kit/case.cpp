@@ -92,7 +92,8 @@ void read_description(KitCase& one, const KitJson& json, const fs::path& file) {
     one.family = text_field(json, "family", file);
     one.why = text_field(json, "why", file);
     one.cut_from = optional_text(json, "cut_from", file);
-    one.checkpoint = optional_text(json, "checkpoint", file);
+    if (const std::string model = optional_text(json, "checkpoint", file); !model.empty())
+        one.checkpoint = (one.folder / model).lexically_normal();  // an absolute path stays as it is
     one.accuracy = accuracy_in(json, file);
     one.config = json.contains("config") ? field(json, "config", KitJson::value_t::object, file) : KitJson::object();
     try {

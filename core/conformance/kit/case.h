@@ -28,7 +28,7 @@ struct KitCase {
     std::map<std::string, std::vector<std::string>> depends;  // by stage
     std::vector<std::string> stages;                          // in the order of a pass
 
-    std::filesystem::path checkpoint;  // of a kit for one checkpoint, which is not in it
+    std::filesystem::path checkpoint;  // of a kit for one checkpoint: the folder of the model, in the kit or elsewhere
 
     /// The folder of the model: its own, else the checkpoint; need not exist.
     std::filesystem::path model() const { return checkpoint.empty() ? folder / "model" : checkpoint; }

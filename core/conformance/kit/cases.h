@@ -25,7 +25,7 @@ struct CaseContent {
     std::vector<std::string> notes;
     Trace inputs, reference;
     std::filesystem::path model;       // folder to copy; empty if it needs none
-    std::filesystem::path checkpoint;  // folder that is named instead of copied; may be empty
+    std::filesystem::path checkpoint;  // folder that is named instead of copied, as case.json will; may be empty
 };
 
 /// Who computed what Locus computed in double precision.

@@ -104,7 +104,7 @@ std::string case_json(const CaseContent& content) {
                  {"source", content.source},
                  {"accuracy", content.accuracy}};
     if (!content.cut_from.empty()) json["cut_from"] = content.cut_from;
-    if (!content.checkpoint.empty()) json["checkpoint"] = content.checkpoint.string();
+    if (!content.checkpoint.empty()) json["checkpoint"] = content.checkpoint.generic_string();
     json["config"] = content.config;
     json["inputs"] = describe(content.inputs, scheme, false);
     json["stages"] = describe(content.reference, scheme, true);
@@ -120,6 +120,9 @@ void write_model(const fs::path& from, const fs::path& to) {
         fs::copy_file(from / "model.safetensors", to / "model.safetensors");
         return;
     }
+    if (fs::exists(from / "model.safetensors.index.json") || !fs::exists(from / "pytorch_model.bin"))
+        throw Error(Fault::unreadable, from.string() + ": its weights lie in shards, expected one file, " +
+                                           "model.safetensors or pytorch_model.bin");
     Trace weights;
     for (const TensorEntry& entry : open_torch_pickle(from / "pytorch_model.bin").entries) {
         Stage stage;
@@ -265,13 +268,19 @@ ExportSummary export_kit(const fs::path& folder, const fs::path& source, const C
 }
 
 ExportSummary export_kit_for(const fs::path& folder, const fs::path& source, const fs::path& model, Dialect dialect,
-                             const CancelToken& stop) {
+                             const CancelToken& stop, ModelPlace place) {
     require_new(folder);
     const fs::path copied = require_source(source);
-    return write_kit(folder, model_cases(model, dialect, stop), stop, [&](const fs::path& draft) {
+    std::vector<CaseContent> cases = model_cases(model, dialect, stop);
+    const fs::path weights = cases.front().checkpoint;
+    if (place == ModelPlace::copied)
+        for (CaseContent& content : cases)
+            content.checkpoint = fs::path("model").lexically_relative(fs::path("cases") / content.id);
+    return write_kit(folder, cases, stop, [&](const fs::path& draft) {
         copy_tree(copied / "schema", draft / "schema");
         fs::copy_file(copied.parent_path() / "for_model.md", draft / "README.md");
         copy_shims(source, draft);
+        if (place == ModelPlace::copied) write_model(weights, draft / "model");
     });
 }
 

@@ -23,9 +23,16 @@ std::filesystem::path source_tree();
 ExportSummary export_kit(const std::filesystem::path& folder, const std::filesystem::path& source,
                          const CancelToken& stop = {});
 
+/// Where the model of a kit for one checkpoint lies.
+enum class ModelPlace {
+    stays,   // the cases name its folder; the kit is small, and goes with that folder
+    copied,  // config.json and weights lie in the kit under "model"; the kit may be moved
+};
+
 /// The same for one checkpoint, a folder or the name of a built-in model: model_cases() in the conventions of
-/// `dialect`. Its weights are not copied: the cases name the folder.
+/// `dialect`. `copied` takes weights in one file; throws Error(unreadable) for those in shards.
 ExportSummary export_kit_for(const std::filesystem::path& folder, const std::filesystem::path& source,
-                             const std::filesystem::path& model, Dialect dialect, const CancelToken& stop = {});
+                             const std::filesystem::path& model, Dialect dialect, const CancelToken& stop = {},
+                             ModelPlace place = ModelPlace::stays);
 
 }  // namespace locus::conformance
