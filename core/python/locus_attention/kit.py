@@ -92,13 +92,24 @@ def catalogue() -> List[Dict[str, Any]]:
     return mistakes
 
 
-def from_model(model: Any, folder: PathLike, *, at: Optional[str] = None) -> Exported:
-    """Makes a small kit from a live model: its real sizes, its first two layers, T = 17, 300 and 600, a padded batch.
+def from_model(
+    model: Any, folder: PathLike, *, at: Optional[str] = None, progress: Optional[bool] = None
+) -> Exported:
+    """Makes a kit from a live model, in its real sizes, for check(folder, dumps) and `locus-kit check`.
 
-    The folder must be new or empty.  Per case: inputs.safetensors, reference.safetensors (computed by Locus in double)
-    and, once, model/ with config.json and weights.  Judge a port's dump of a case by
-    locus.check(folder/case/reference.safetensors, dump, model=folder/model, inputs=folder/case/inputs.safetensors).
+    The cases are L3/t17, L3/t300 and L3/t600, one text of so many tokens (no longer than the model has positions:
+    t64 is the last where it has 64), and L3/padded, two texts of 17 and 11 tokens.  Each asks for the embeddings, the
+    relative positions and the first two layers, which Locus computes in double precision from the weights that the model
+    has now, as transformers does (dialect hf).  References are float32, below 20 MB in all: where stages do not fit,
+    outputs are kept before scores.
+    folder/model holds config.json and the weights of the embeddings and of these layers, so the kit may be moved.  Of a
+    deberta-v3-base it has 452 MB in float32, of which 394 MB are its table of words; the rest of the kit has 17 MB.
+    folder: new or empty; the kit appears in it as a whole or not at all.  Ctrl+C ends it.
+    at: path of the encoder, where the model holds several.  progress: as of export.
+    Raises UsageError where the folder holds something, UnsupportedError for a model that Locus does not compute,
+    UnreadableError where weights are no finite numbers or the folder cannot be written.
     """
     from .kit_of_model import write_kit
 
-    return Exported(*write_kit(model, path_text("folder", folder), at))
+    target = path_text("folder", folder)
+    return Exported(target, *write_kit(model, target, _source(), at, progress))

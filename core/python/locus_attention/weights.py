@@ -3,7 +3,7 @@
 import copy
 import json
 import os
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
@@ -108,10 +108,17 @@ def _is_tied(tensors: Dict[str, Any], prefix: str) -> bool:
     return all(torch.equal(tensors[one], tensors[other]) for one, other in same if one in tensors and other in tensors)
 
 
-def export_model(encoder: Any, folder: str, **fields: Any) -> bool:
+def _is_among(layers: Optional[int], name: str) -> bool:
+    """True for a weight of the first `layers` layers or of no layer; None: of all."""
+    parts = name.split(".")
+    return layers is None or "layer" not in parts or int(parts[parts.index("layer") + 1]) < layers
+
+
+def export_model(encoder: Any, folder: str, layers: Optional[int] = None, **fields: Any) -> bool:
     """Writes config.json and model.safetensors of a live encoder, with its head and classifier where those are
     transformers' own.
 
+    layers: no more than the first so many, without head and classifier; the config then says how many there are.
     fields: what config.json says instead of the model's own.
     Returns whether it has such a masked-word or language-model head.  Raises UnsupportedError where a weight of the
     encoder has no name.
@@ -128,11 +135,11 @@ def export_model(encoder: Any, folder: str, **fields: Any) -> bool:
     with torch.device("meta"):
         whole = getattr(transformers, _WITH_HEAD[kind])(untied)
     heads = {name: part for name, part in whole.named_children() if name != prefix}
-    has_head = all(_holds(part_of(owner, name), part) for name, part in heads.items())
+    has_head = layers is None and all(_holds(part_of(owner, name), part) for name, part in heads.items())
     pairs: List[Tuple[str, Any, Any]] = [(prefix, getattr(whole, prefix), encoder.module)]
     if has_head:
         pairs += [(name, part, getattr(owner, name)) for name, part in heads.items()]
-    classifier = classifier_of(owner, encoder.adapter.family, config)
+    classifier = classifier_of(owner, encoder.adapter.family, config) if layers is None else None
     for name, layer in classifier.layers.items() if classifier else []:
         with torch.device("meta"):
             pairs.append((name, torch.nn.Linear(layer.in_features, layer.out_features), layer))
@@ -140,7 +147,8 @@ def export_model(encoder: Any, folder: str, **fields: Any) -> bool:
     try:
         encoder.module.eval()  # a live adapter with dropout must not draw random numbers here
         for name, part, live in pairs:
-            tensors.update((f"{name}.{weight}", tensor) for weight, tensor in live_tensors(part, live))
+            named = ((f"{name}.{weight}", tensor) for weight, tensor in live_tensors(part, live))
+            tensors.update((weight, tensor) for weight, tensor in named if _is_among(layers, weight))
     except AttributeError as error:
         raise UnsupportedError(f"the weights of this model cannot be named as those of {kind}: {error}") from error
     finally:
@@ -151,6 +159,9 @@ def export_model(encoder: Any, folder: str, **fields: Any) -> bool:
     words["architectures"] = [type(whole).__name__ if has_head else kind]
     if has_head:
         words["tie_word_embeddings"] = _is_tied(tensors, prefix)
+    if layers is not None:
+        count = "n_layer" if "n_layer" in words else "num_hidden_layers"
+        words[count] = min(words[count], layers)
     words.update(fields)
     write_file(os.path.join(folder, "config.json"), [json.dumps(words, indent=1).encode()])
     return has_head
