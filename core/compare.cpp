@@ -255,6 +255,11 @@ public:
         telling_ += 64 * value != std::floor(64 * value);
         return any;
     }
+    /// Some format that still may hold every number is less exact than this.
+    bool may_be_coarser_than(double epsilon) const {
+        return std::any_of(formats_.begin(), formats_.end(),
+                           [&](const Format& one) { return one.possible && dtype_epsilon(one.dtype) > epsilon; });
+    }
     std::string dtype() const {
         constexpr Index kEnough = 16;
         if (telling_ < kEnough) return "";
@@ -292,6 +297,8 @@ std::string narrower_dtype(const TraceView& trace, const std::map<std::string, s
         widest = std::min(widest, dtype_epsilon(stored_dtype(*stage, stored)));
         for (Index n = 0; n < stage->size(); ++n)
             if (!narrowest.look(stage->at(n))) return "";
+        // Most files end here: float32 that is no half.  The stages left need not be read.
+        if (!narrowest.may_be_coarser_than(widest)) return "";
     }
     const std::string dtype = narrowest.dtype();
     return !dtype.empty() && dtype_epsilon(dtype) > widest ? dtype : "";

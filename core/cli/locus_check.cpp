@@ -94,6 +94,8 @@ Report judge(const Options& options, const std::optional<Tolerance>& fixed, cons
                 find_inputs(options.reference_file, options.candidate_file, pair.reference, pair.model, pair.dialect);
         pair.segments = options.input.empty() ? found.segments : segments_of(options.input, *pair.model);
         check_fits(options, pair);
+    } else {
+        pair.says_inputs = says_inputs(options.reference_file, options.candidate_file, pair.reference);
     }
     // The verdicts are printed as soon as they are known: the search for the mistake may take seconds.
     CaseReport one = judge_pair(pair, [&](const CaseReport& so_far) {

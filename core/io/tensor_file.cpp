@@ -8,41 +8,47 @@ namespace locus {
 
 namespace {
 
+/// One element; an object and not a pointer to a function, so that loops over elements are compiled with it.
 template <class Value>
-Value load(const std::byte* at) {
-    Value value;
-    std::memcpy(&value, at, sizeof(Value));
-    return value;
-}
+struct Load {
+    Value operator()(const std::byte* at) const {
+        Value value;
+        std::memcpy(&value, at, sizeof(Value));
+        return value;
+    }
+};
 
-float widen_f16(const std::byte* at) { return static_cast<float>(load<Eigen::half>(at)); }
-float widen_bf16(const std::byte* at) { return static_cast<float>(load<Eigen::bfloat16>(at)); }
+/// One element of F16 or BF16 as float32.
+template <class Short>
+struct Widen {
+    float operator()(const std::byte* at) const { return static_cast<float>(Load<Short>()(at)); }
+};
 
 /// Calls visit(reader), where reader(bytes) gives one element of the dtype.
 template <class Visit>
 auto with_reader(Dtype dtype, Visit visit) {
     switch (dtype) {
         case Dtype::f64:
-            return visit(load<double>);
+            return visit(Load<double>());
         case Dtype::f32:
-            return visit(load<float>);
+            return visit(Load<float>());
         case Dtype::f16:
-            return visit(widen_f16);
+            return visit(Widen<Eigen::half>());
         case Dtype::bf16:
-            return visit(widen_bf16);
+            return visit(Widen<Eigen::bfloat16>());
         case Dtype::i64:
-            return visit(load<std::int64_t>);
+            return visit(Load<std::int64_t>());
         case Dtype::i32:
-            return visit(load<std::int32_t>);
+            return visit(Load<std::int32_t>());
         case Dtype::i16:
-            return visit(load<std::int16_t>);
+            return visit(Load<std::int16_t>());
         case Dtype::i8:
-            return visit(load<std::int8_t>);
+            return visit(Load<std::int8_t>());
         case Dtype::u8:
         case Dtype::boolean:
             break;
     }
-    return visit(load<std::uint8_t>);
+    return visit(Load<std::uint8_t>());
 }
 
 /// Elements [first, first + count) in row-major order, through the strides of the entry.

@@ -52,6 +52,8 @@ nb::tuple check(const Trace& reference, const Trace& candidate, const std::map<s
             if (!model.empty()) {
                 pair.model = conf::ModelFolder::open(resolve_model(model).string());
                 pair.segments = inputs_of(input, recorded, reference, pair.model, pair.dialect);
+            } else {
+                pair.says_inputs = !recorded.empty();
             }
             pair.stop = [&] {
                 ++hypotheses;

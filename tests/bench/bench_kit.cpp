@@ -1,4 +1,5 @@
-// The conformance kit: export, a whole check, and the diagnosis of one stage as large as real models have it.
+// The conformance kit: export, a whole check, the diagnosis of one stage as large as real models have it, and of a
+// whole trace of that size.
 #include <filesystem>
 #include <string>
 
@@ -144,6 +145,27 @@ void diagnosis_times(const std::string& model_folder, Measures& measures) {
     }
 }
 
+/// A check of every stage of 12 layers at T = 512, a gigabyte, by the program: of a right port, and of one that reads
+/// the table of p2c as the paper prints it.
+void whole_trace(const std::string& model, const fs::path& folder, Measures& measures) {
+    std::string tokens;
+    for (Index n = 0; n < kTokens; ++n) tokens += (n ? "," : "") + std::to_string(5 + 7 * n);
+    const std::string right = (folder / "right.safetensors").string(), wrong = (folder / "wrong.safetensors").string();
+    const auto trace = [&](const char* dialect, const std::string& file) {
+        run_child({program_beside("locus-trace").string(), "--model", model, "--tokens", tokens, "--stages",
+                   "embeddings.*,relative.*,layer.*", "--dialect", dialect, "--out", file});
+    };
+    trace("reference", right);
+    trace("paper", wrong);
+    const std::string program = program_beside("locus-check").string();
+    const ChildCost same = run_child({program, right, right, "--model", model});
+    const ChildCost other = run_child({program, right, wrong, "--model", model}, "/dev/null", 1);
+    measures.push_back({"check of a trace of v3-base's shape, T 512, 12 layers: right", same.seconds, "s", 20, false});
+    measures.push_back({"its peak resident memory", same.megabytes, "MB", 2000, false});
+    measures.push_back({"the same with mistake 1 in every layer", other.seconds, "s", 20, false});
+    measures.push_back({"its peak resident memory", other.megabytes, "MB", 2000, false});
+}
+
 }  // namespace
 
 void measure(Measures& measures) {
@@ -156,6 +178,7 @@ void measure(Measures& measures) {
     measures.push_back({"its peak resident memory", check.megabytes, "MB", 300, false});
     write_v3_base_checkpoint(folder / "model", 1);
     diagnosis_times((folder / "model").string(), measures);
+    whole_trace((folder / "model").string(), folder, measures);
 }
 
 }  // namespace locus::bench::kit

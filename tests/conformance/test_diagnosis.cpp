@@ -1,6 +1,7 @@
 // A wrong stage is explained by the mistake that made it, and by no other.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <random>
@@ -10,6 +11,7 @@
 #include "core/conformance/diagnosis/replay.h"
 #include "core/conformance/formulas/roformer.h"
 #include "core/conformance/kit/cases.h"
+#include "core/io/recorded_inputs.h"
 #include "core/io/safetensors.h"
 #include "core/models/deberta.h"
 #include "tests/conformance/recorded.h"
@@ -347,7 +349,7 @@ TEST_CASE("would learn: a mask of keys alone needs the input, and the answer say
     const Trace port = port_of(range, {32, 0});
     const Answer files(range, port, false, false), with_model(range, port, true, false), all(range, port, true, true);
     CHECK_FALSE(files.diagnosis.named);
-    CHECK(holds(files.learn, "--input FILE"));
+    CHECK(holds(files.learn, "--model DIR (configuration and weights) and --input FILE (tokens and masks)"));
     CHECK(holds(files.learn, " of the catalogue can be judged at layer.0."));
     CHECK_FALSE(with_model.diagnosis.named);
     CHECK(holds(with_model.learn, "--input FILE"));
@@ -370,6 +372,39 @@ TEST_CASE("would learn: a mask of keys alone needs the input, and the answer say
     const auto json = nlohmann::json::parse(locus::test::run("locus-check", more).out);
     CHECK(json["would_learn"] == with_model.learn);
     CHECK(json["diagnosis"].is_null());
+}
+
+TEST_CASE("would learn: inputs that the files hold are not asked for", "[kit][cli]") {
+    const Range range = range_named(Family::deberta, "ms_deberta_v3_emd");
+    const locus::test::TemporaryFolder folder;
+    const auto learned = [&](const std::map<std::string, std::string>& metadata) {
+        write_trace(folder / "right.safetensors", range.sharp, metadata);
+        write_trace(folder / "port.safetensors", port_of(range, {32, 0}));
+        const auto answer = locus::test::run(
+            "locus-check", {(folder / "right.safetensors").string(), (folder / "port.safetensors").string(), "--json"});
+        return nlohmann::json::parse(answer.out)["would_learn"].get<std::string>();
+    };
+    const std::string silent = learned({});
+    CHECK(holds(silent, "--input FILE"));
+    for (const std::string& asked :
+         {learned({{"inputs", inputs_as_json(range.segments)}}), learned({{"tokens", "[[1]]"}})}) {
+        CHECK(holds(asked, "with --model DIR (configuration and weights) "));
+        CHECK(holds(asked, " more mistakes of the catalogue can be judged at layer.0."));
+        CHECK_FALSE(holds(asked, "--input"));
+    }
+    std::filesystem::copy_file(kOracle / "ms_deberta_v3_emd/inputs.safetensors", folder / "inputs.safetensors");
+    CHECK_FALSE(holds(learned({}), "--input"));
+}
+
+TEST_CASE("would learn: a mistake before what is reported needs the inputs, for whole passes", "[kit]") {
+    const Range range = range_named(Family::deberta, "ms_deberta_v3_emd");
+    const Trace whole = port_of(range, {1, 0});
+    Trace late;
+    late.add(whole.at("layer.1.output"));
+    const Answer with_model(range, late, true, false), all(range, late, true, true);
+    CHECK_FALSE(with_model.diagnosis.named);
+    CHECK(holds(with_model.learn, "with --input FILE (tokens and masks) "));
+    CHECK(all.learn.empty());
 }
 
 TEST_CASE("would learn: where a stage of the weights fails, the model is asked for first", "[kit]") {

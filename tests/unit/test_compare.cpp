@@ -135,6 +135,28 @@ TEST_CASE("compare: numbers that are less exact than their dtype are seen", "[co
     CHECK(compare(trace_of(kept(24)), halves, std::nullopt, stored).pass());
 }
 
+TEST_CASE("compare: where one stage shows that numbers are as exact as their dtype, no other is read", "[compare]") {
+    const auto stage = [](float digits) {
+        Tensor<float> values({4, 8});
+        for (Index n = 0; n < values.size(); ++n)
+            values[n] = std::round(std::sin(1.0f + static_cast<float>(n)) * digits) / digits;
+        return values;
+    };
+    const auto stages_read = [&](float digits) {
+        int read = 0;
+        const TraceView file({{"layer.0.q", {4, 8}}, {"layer.0.k", {4, 8}}, {"layer.0.v", {4, 8}}}, [&](std::size_t n) {
+            ++read;
+            Trace one;
+            one.add(n == 0 ? "layer.0.q" : n == 1 ? "layer.0.k" : "layer.0.v", stage(digits));
+            return one.stages().front();
+        });
+        narrower_dtype(file);
+        return read;
+    };
+    CHECK(stages_read(1e7f) == 1);
+    CHECK(stages_read(1024) == 3);  // halves, as far as one sees
+}
+
 TEST_CASE("compare: a stage whose values are as small as its tolerance passes loosely", "[compare]") {
     Trace expected, found;
     expected.add("layer.0.q", Tensor<double>({1, 1, 2, 2}, {1e-16, -3e-16, 0, 2e-16}));

@@ -112,17 +112,18 @@ public:
     void judge_layer(const std::vector<StageVerdict>& verdicts) {
         own_.shared = std::make_shared<SharedWork>();  // what the layer before had is not needed again
         std::deque<StageVerdict> open;
-        for (StageVerdict verdict : verdicts) {
+        std::vector<StageVerdict> judged = verdicts;
+        std::vector<std::vector<Formula>> assumed(judged.size());
+        std::vector<char> is_explained(judged.size());
+        share_out(judged.size(), evidence_.stop, [&](std::size_t n) {
+            judged[n].tolerance = at_least_rounding(judged[n]);
+            assumed[n] = assumed_at(judged[n].name);
+            is_explained[n] = follows(judged[n], assumed[n]);
+        });
+        for (std::size_t n = 0; n < judged.size(); ++n) {
             throw_if_cancelled(evidence_.stop);
-            // A tolerance that the user chose says what is red, not what rounding explains.
-            const Tolerance rounding =
-                rounding_.of(*evidence_.reference.at(verdict.name), *evidence_.candidate.at(verdict.name));
-            verdict.tolerance.relative = std::max(verdict.tolerance.relative, rounding.relative);
-            verdict.tolerance.absolute = std::max(verdict.tolerance.absolute, rounding.absolute);
-            const std::vector<Formula> assumed = assumed_at(verdict.name);
-            const bool is_explained = follows(verdict, assumed);
-            if (is_explained && !assumed.empty()) made_again(verdict);
-            (is_explained ? following_ : open).push_back(std::move(verdict));
+            if (is_explained[n] && !assumed[n].empty()) made_again(judged[n]);
+            (is_explained[n] ? following_ : open).push_back(std::move(judged[n]));
         }
         while (!open.empty()) {
             throw_if_cancelled(evidence_.stop);
@@ -139,6 +140,14 @@ public:
     AllMistakes result;
 
 private:
+    /// A tolerance that the user chose says what is red, not what rounding explains.
+    Tolerance at_least_rounding(const StageVerdict& verdict) const {
+        const Tolerance rounding =
+            rounding_.of(*evidence_.reference.at(verdict.name), *evidence_.candidate.at(verdict.name));
+        return {std::max(verdict.tolerance.relative, rounding.relative),
+                std::max(verdict.tolerance.absolute, rounding.absolute)};
+    }
+
     /// What followed from numbers that were only saved, as exchanged scores from exchanged terms, is judged after all.
     void reopen(std::deque<StageVerdict>& open) {
         const auto stays = [&](const StageVerdict& each) { return follows(each, assumed_at(each.name)); };
@@ -267,7 +276,7 @@ private:
         const auto remark = right_but_saved_otherwise(beside(verdict, right), verdict, right);
         auto saved = remark ? remark : saved_otherwise(own_, seen_, verdict, right, made_of_);
         if (!saved && repeats(judge, verdict, *leaves)) return;
-        WrongStage stage{verdict.name, diagnose(own_, seen, verdict, assumed), {}, "", ""};
+        WrongStage stage{verdict.name, find_mistake(own_, seen, verdict, assumed), {}, "", ""};
         const auto only = remark || !saved ? remark : another_stage(evidence_, verdict);
         if (only)
             is_only(*only, stage.diagnosis);
@@ -391,8 +400,9 @@ private:
                 stage.first_at = first_with(stage.pair);
             }
         }
-        if (&evidence == &own_ && !stage.explained() && !stage.diagnosis.follows)
-            stage.diagnosis.pattern = pattern_beside(verdict, computed(verdict, assumed));
+        if (&evidence == &own_ && !stage.diagnosis.follows)
+            stage.diagnosis.pattern = stage.explained() ? describe_difference(own_, verdict)
+                                                        : pattern_beside(verdict, computed(verdict, assumed));
         if (!stage.explained() && !stage.diagnosis.follows && compared && verdict.wrong >= kFewestWrong &&
             !describe_rows_read(evidence, verdict, assumed, stage) &&
             !describe_function(evidence, verdict, assumed, stage))

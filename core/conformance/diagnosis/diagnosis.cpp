@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/conformance/diagnosis/judge.h"
+#include "core/stages.h"
 
 namespace locus::conformance {
 
@@ -74,8 +75,14 @@ std::string where_it_began(const Evidence& evidence, const Comparison& compariso
 
 Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict,
                    const std::vector<Formula>& assumed) {
+    Diagnosis diagnosis = find_mistake(evidence, comparison, verdict, assumed);
+    if (!diagnosis.follows) diagnosis.pattern = describe_difference(evidence, verdict);
+    return diagnosis;
+}
+
+Diagnosis find_mistake(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict,
+                       const std::vector<Formula>& assumed) {
     Diagnosis diagnosis;
-    diagnosis.pattern = describe_difference(evidence, verdict);
     if (is_unwritten_gradient(evidence, verdict) || has_no_number(evidence, verdict)) return diagnosis;
     // Nothing was compared: a mistake may explain another shape, none explains another dtype.
     if (verdict.worst < 0 && !verdict.reason.starts_with("shape")) return diagnosis;
@@ -192,46 +199,64 @@ bool equivalent(int a, int b) {
 
 namespace {
 
-enum class Lack { nothing, input, model };
-
-/// What keeps a hypothesis from saying what the stage would be, if the user could pass it.
-Lack lack_of(const Evidence& evidence, const std::string& stage, const Variant& variant) {
+/// True where a hypothesis cannot say what the stage would be for want of a model or of inputs, which the user could
+/// pass.
+bool lacks_input_or_model(const Evidence& evidence, const std::string& stage, const Variant& variant) {
     const auto [scope, stem] = scope_and_stem(stage);
     try {
         const Replay replay(evidence, scope, variant.formulas);
         if (replay.touches(stem)) replay.computed(stem);
     } catch (const NotEnough& missing) {
-        if (missing.what.find("model folder") != std::string::npos) return Lack::model;
-        if (missing.what == "the inputs") return Lack::input;
+        return missing.what == "the inputs" || missing.what.find("model folder") != std::string::npos;
     } catch (const Error&) {  // shapes that do not fit the formula
     }
-    return Lack::nothing;
+    return false;
+}
+
+/// The options of `locus check` that are missing; inputs are read with a model alone.
+std::string what_to_pass(const Evidence& evidence, bool asks_input) {
+    const std::string input = asks_input ? "--input FILE (tokens and masks)" : "";
+    if (evidence.model) return input;
+    return "--model DIR (configuration and weights)" + (input.empty() ? "" : " and " + input);
+}
+
+/// True if the candidate reports all stages of the reference that stand before this one.
+bool reports_reference_before(const Evidence& evidence, const std::string& stage) {
+    const std::vector<std::string> names = evidence.reference.names();
+    return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+        return !stage_comes_before(name, stage) || evidence.candidate.has(name);
+    });
 }
 
 }  // namespace
 
-std::string would_learn(const Evidence& evidence, const StageVerdict& verdict, const Diagnosis& diagnosis) {
+std::string would_learn(const Evidence& evidence, const StageVerdict& verdict, const Diagnosis& diagnosis,
+                        bool says_inputs) {
     const auto& judged = diagnosis.judged;
-    if (diagnosis.named || (evidence.model && !evidence.segments.empty())) return "";
+    const bool asks_input = evidence.segments.empty() && !says_inputs;
+    if (diagnosis.named || (evidence.model && !asks_input)) return "";
     if (diagnosis.follows) return "";
     std::size_t wait = 0;
-    bool model = false;
     for (const Mistake& mistake : catalogue()) {
         const auto is_this = [&](const Explanation& each) { return each.mistake == mistake.number; };
         if (std::any_of(judged.begin(), judged.end(), is_this)) continue;
         if (evidence.model && std::find(mistake.families.begin(), mistake.families.end(), evidence.model->family) ==
                                   mistake.families.end())
             continue;
-        Lack worst = Lack::nothing;
-        for (const Variant& variant : mistake.variants)
-            worst = std::max(worst, lack_of(evidence, verdict.name, variant));
-        wait += worst != Lack::nothing;
-        model = model || worst == Lack::model;
+        wait += std::any_of(mistake.variants.begin(), mistake.variants.end(), [&](const Variant& variant) {
+            return lacks_input_or_model(evidence, verdict.name, variant);
+        });
     }
-    if (wait == 0) return "";
+    const std::string what = what_to_pass(evidence, asks_input);
+    if (wait == 0) {
+        // A mistake of a stage before, which nobody reports, is found by whole passes alone.
+        const bool is_compared = verdict.worst >= 0 || verdict.reason.starts_with("shape");
+        if (!is_compared || reports_reference_before(evidence, verdict.name)) return "";
+        return "with " + what +
+               " every mistake of the catalogue can be made in a whole pass and held against what is reported";
+    }
     const std::string more = std::to_string(wait) + (wait == 1 ? " more mistake" : " more mistakes");
-    return "with " + std::string(model ? "--model DIR (configuration and weights) and " : "") +
-           "--input FILE (tokens and masks) " + more + " of the catalogue can be judged at " + verdict.name;
+    return "with " + what + " " + more + " of the catalogue can be judged at " + verdict.name;
 }
 
 }  // namespace locus::conformance

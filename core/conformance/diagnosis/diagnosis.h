@@ -46,6 +46,10 @@ std::optional<Nearest> nearest_of(const Diagnosis& diagnosis);
 /// yes. `assumed`: formulas that are known to be the candidate's in stages that it does not report.
 Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict,
                    const std::vector<Formula>& assumed = {});
+/// The same without the pattern of the difference, which takes long where no rule holds; it stays empty unless the
+/// stage follows from what is reported.
+Diagnosis find_mistake(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict,
+                       const std::vector<Formula>& assumed = {});
 
 /// The shape of a difference: constant factor, constant per row, transposed, reversed, other heads, only far pairs,
 /// only padded rows, only single cells; "no pattern found" if none of them holds.
@@ -69,6 +73,8 @@ bool equivalent(int a, int b);
 
 /// One sentence that says which options of `locus check` let more mistakes be judged, and how many; empty where a
 /// mistake is named, where the stage follows from what is reported by the right formula, and where nothing is missing.
-std::string would_learn(const Evidence& evidence, const StageVerdict& verdict, const Diagnosis& diagnosis);
+/// says_inputs: the files themselves say what the pass was given, which is read as soon as there is a model.
+std::string would_learn(const Evidence& evidence, const StageVerdict& verdict, const Diagnosis& diagnosis,
+                        bool says_inputs = false);
 
 }  // namespace locus::conformance

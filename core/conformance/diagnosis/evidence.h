@@ -82,6 +82,8 @@ struct Evidence {
     Dialect dialect = Dialect::reference;      // what the reference follows; of XLNet and Transformer-XL memories
     std::shared_ptr<SharedWork> shared = std::make_shared<SharedWork>();
     std::shared_ptr<Lineage> lineage = std::make_shared<Lineage>();  // of this model, and of these that are given
+    /// Some values of each stage of the reference: what a stage cannot be is seen without reading all of it again.
+    std::shared_ptr<SharedWork> few_of_reference = std::make_shared<SharedWork>();
     std::optional<Family> family = std::nullopt;     // of a case without a model; "mask" may stand in its reference
     const std::vector<Formula>* formulas = nullptr;  // its right ones, where no family has them
     Index max_position = 0;                          // M of a case of indices: short ones fit several; 0: unknown

@@ -46,12 +46,17 @@ bool goes_back(const Evidence& evidence) {
     return false;
 }
 
-/// The right pass in the dialect that the reference follows; nothing if the inputs do not give it.
-std::optional<RightPass> right_pass(const Evidence& evidence) {
+/// What the reference may follow, the likeliest first.
+std::vector<Dialect> dialects_to_try(const Evidence& evidence) {
     std::vector<Dialect> dialects = {evidence.dialect};
     for (const Dialect other : {Dialect::reference, Dialect::official, Dialect::hf})
         if (other != evidence.dialect) dialects.push_back(other);
-    for (const Dialect dialect : dialects) try {
+    return dialects;
+}
+
+/// The right pass in the dialect that the reference follows; nothing if the inputs do not give it.
+std::optional<RightPass> right_pass(const Evidence& evidence) {
+    for (const Dialect dialect : dialects_to_try(evidence)) try {
             RightPass right = RightPass::of(evidence.model, evidence.segments, dialect, evidence.stop);
             const auto is_reported = [&](const std::string& name) {
                 return evidence.reference.has(name) || evidence.candidate.has(name);
@@ -245,6 +250,22 @@ bool is_in_the_dark(const std::vector<std::string>& stages, const TraceView& can
     return false;  // the model does not compute it
 }
 
+/// True if the candidate reports every stage that the model computes before this one, in whichever dialect: seen by
+/// the names alone, as a pass with every stage of a long text takes gigabytes.
+bool reports_all_before(const Evidence& evidence, const std::string& first) {
+    if (goes_back(evidence)) return false;  // gradients stand in no list of the model's
+    const ModelFolder& folder = *evidence.model;
+    const auto model = open_model<double>(folder.config_json, folder.location, folder.source);
+    const std::vector<Dialect> dialects = dialects_to_try(evidence);
+    return std::none_of(dialects.begin(), dialects.end(), [&](Dialect dialect) {
+        try {
+            return is_in_the_dark(model->stage_names(evidence.segments, dialect), evidence.candidate, first);
+        } catch (const Error&) {  // inputs that do not fit the model: there is no pass of them
+            return false;
+        }
+    });
+}
+
 std::vector<OpenHypothesis> ways_of(Family family) {
     std::vector<OpenHypothesis> ways;
     for (const Mistake& mistake : catalogue())
@@ -293,6 +314,7 @@ WholePassSearch whole_pass_behind(const Evidence& evidence, const Comparison& co
         std::stable_sort(stages.begin(), stages.end(), stage_comes_before);
         return {std::nullopt, is_in_the_dark(stages, evidence.candidate, first.name) ? most_right : 0};
     }
+    if (reports_all_before(evidence, first.name)) return {};
     std::optional<RightPass> right = right_pass(evidence);
     // Of a stage that the pass does not compute it cannot say what a mistake would make of it.
     if (!right || !right->trace.find(first.name)) return {};
@@ -312,6 +334,7 @@ bool gives_all_reported(const Evidence& evidence, const Comparison& comparison, 
     if (!evidence.model || evidence.segments.empty() ||
         tokens_of(evidence.segments) > most_tokens_of_right_pass(evidence))
         return false;
+    if (reports_all_before(evidence, first.name)) return false;
     std::optional<RightPass> right = right_pass(evidence);
     if (!right || !right->trace.find(first.name)) return false;
     if (!is_in_the_dark(right->trace.names(), evidence.candidate, first.name)) return false;

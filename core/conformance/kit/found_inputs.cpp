@@ -147,6 +147,26 @@ Dialect dialect_said(const std::string& file) {
     return Dialect::reference;
 }
 
+namespace {
+
+/// inputs.safetensors in the folder of the reference; empty where there is none.
+std::filesystem::path inputs_beside(const std::string& reference_file) {
+    const auto beside = std::filesystem::absolute(reference_file).parent_path() / "inputs.safetensors";
+    std::error_code ignored;
+    return std::filesystem::is_regular_file(beside, ignored) ? beside : std::filesystem::path();
+}
+
+}  // namespace
+
+bool says_inputs(const std::string& reference_file, const std::string& candidate_file, const TraceView& reference) {
+    if (!inputs_beside(reference_file).empty()) return true;
+    for (const std::string& file : {reference_file, candidate_file})
+        for (const char* key : {"inputs", "tokens"})
+            if (!metadata_of(file, key).empty() && (std::string_view(key) == "inputs" || !has_segments(reference)))
+                return true;
+    return false;
+}
+
 FoundInputs find_inputs(const std::string& reference_file, const std::string& candidate_file,
                         const TraceView& reference, const std::shared_ptr<const ModelFolder>& model, Dialect& dialect) {
     FoundInputs found;
@@ -176,8 +196,7 @@ FoundInputs find_inputs(const std::string& reference_file, const std::string& ca
     };
     in_metadata(reference_file, "inputs", "reference");
     in_metadata(candidate_file, "inputs", "candidate");
-    const auto beside = std::filesystem::absolute(reference_file).parent_path() / "inputs.safetensors";
-    if (std::error_code ignored; std::filesystem::is_regular_file(beside, ignored))
+    if (const auto beside = inputs_beside(reference_file); !beside.empty())
         try_one("inputs.safetensors beside the reference", [&] { return segments_of(beside.string(), *model); });
     if (!has_segments(reference)) {  // the tokens of several segments stand there as one list
         in_metadata(reference_file, "tokens", "reference");

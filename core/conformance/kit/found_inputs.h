@@ -25,6 +25,10 @@ Dialect dialect_said(const std::string& file);
 FoundInputs find_inputs(const std::string& reference_file, const std::string& candidate_file,
                         const TraceView& reference, const std::shared_ptr<const ModelFolder>& model, Dialect& dialect);
 
+/// True if find_inputs() has something to look at, whether it fits or not: what a check without a model need not ask
+/// for.
+bool says_inputs(const std::string& reference_file, const std::string& candidate_file, const TraceView& reference);
+
 /// The family whose own stages the reference holds; nothing where those that it holds are of several.
 std::optional<Family> family_shown(const TraceView& reference);
 

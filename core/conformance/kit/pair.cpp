@@ -153,7 +153,7 @@ CaseReport judge_pair(const TracePair& pair, const std::function<void(const Case
     one.diagnosis = diagnosis;
     if (!one.all->stages.front().saved.empty()) return one;  // more stages or inputs would say no more
     one.would_narrow = would_narrow(stages, one.comparison, first->name);
-    one.would_learn = would_learn(evidence, *first, *one.diagnosis);
+    one.would_learn = would_learn(evidence, *first, *one.diagnosis, pair.says_inputs);
     if (one.would_learn.empty() && !diagnosis.named && one.all->tokens_for_passes > 0)
         one.would_learn = shorter_text(one.all->tokens_for_passes);
     return one;

@@ -22,6 +22,7 @@ struct TracePair {
     std::string candidate_name = "the candidate";
     std::shared_ptr<const ModelFolder> model = nullptr;                      // with it more stages can be explained
     std::vector<ModelInput> segments = {};                                   // what the pass was given; may be empty
+    bool says_inputs = false;                                                // and would be read from the files
     Dialect dialect = Dialect::reference;                                    // that the reference is thought to follow
     std::optional<Tolerance> fixed = std::nullopt;                           // instead of what rounding explains
     double accuracy = 0;                                                     // of the reference, as compare has it

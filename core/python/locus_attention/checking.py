@@ -193,7 +193,7 @@ def check(
     _require_tolerance("atol", atol)
     expected, its_name = _opened(reference, "reference")
     found, name = _opened(candidate, "candidate")
-    recorded = [] if inputs is not None or model is None else [
+    recorded = [] if inputs is not None else [
         text for text in map(inputs_as_json, (expected.inputs, found.inputs)) if text
     ]
     judged = as_judged(found)
