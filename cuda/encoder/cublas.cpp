@@ -49,14 +49,12 @@ struct Cublas::Library {
         find("cublasGetStatusString", status_string);
         find("cublasGemmStridedBatchedEx", multiply);
         workspace = std::make_unique<DeviceBuffer<unsigned char>>(kWorkspace);
-        check(create(&handle), "cublasCreate");
-        check(set_math_mode(handle, kNoShortSums), "cublasSetMathMode");
-        check(get_version(handle, &version), "cublasGetVersion");
+        Handle made = nullptr;
+        check(create(&made), "cublasCreate");
+        handle = {made, destroy};
+        check(set_math_mode(handle.get(), kNoShortSums), "cublasSetMathMode");
+        check(get_version(handle.get(), &version), "cublasGetVersion");
     }
-    ~Library() {
-        if (handle) destroy(handle);
-    }
-
     template <class Function>
     void find(const char* name, Function& function) const {
         function = reinterpret_cast<Function>(dlsym(library, name));
@@ -73,7 +71,7 @@ struct Cublas::Library {
     void* library;
     std::unique_ptr<DeviceBuffer<unsigned char>>
         workspace;  // its own, so that no call allocates, under capture least of all
-    Handle handle = nullptr;
+    std::unique_ptr<cublasContext, int (*)(Handle)> handle{nullptr, nullptr};
     int version = 0;
     int (*create)(Handle*) = nullptr;
     int (*destroy)(Handle) = nullptr;
@@ -107,13 +105,14 @@ void Cublas::multiply(const BatchedProducts<Scalar>& products, void* stream) {
     if (at.rows == 0 || at.columns == 0 || products.count == 0) return;
     LOCUS_CHECK(!at.bias && !at.activates, "cuBLAS: the product takes neither bias nor activation along");
     Library& library = *library_;
-    library.check(library.set_stream(library.handle, static_cast<cudaStream_t>(stream)), "cublasSetStream");
+    library.check(library.set_stream(library.handle.get(), static_cast<cudaStream_t>(stream)), "cublasSetStream");
     // Setting the stream gives the workspace back, so it is handed over again.
-    library.check(library.set_workspace(library.handle, library.workspace->data(), kWorkspace), "cublasSetWorkspace");
+    library.check(library.set_workspace(library.handle.get(), library.workspace->data(), kWorkspace),
+                  "cublasSetWorkspace");
     const float one = 1, zero = 0;
     // The library counts down columns: what it calls c is our c transposed, so b comes first.
     library.check(
-        library.multiply(library.handle, products.b_transposed ? kTransposed : kAsItLies, kAsItLies, at.columns,
+        library.multiply(library.handle.get(), products.b_transposed ? kTransposed : kAsItLies, kAsItLies, at.columns,
                          at.rows, at.depth, &one, at.b, kType<Scalar>, static_cast<int>(at.b_row), products.b_stride,
                          at.a, kType<Scalar>, static_cast<int>(at.a_row), products.a_stride, &zero, at.c, kType<Scalar>,
                          static_cast<int>(at.c_row), products.c_stride, products.count, kSumsInFloat, kChooseItself),

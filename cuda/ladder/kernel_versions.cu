@@ -20,7 +20,7 @@ void with_any_version(KernelVersion version, const DeviceBackend& backend, const
 }  // namespace
 
 Tensor<float> launch(KernelVersion version, const FusedInput& input, const RelativeBuckets& buckets) {
-    ladder::check_input(input);
+    ladder::check_input(input, buckets);
     if (version == KernelVersion::fused) return fused_attention(input, buckets, FusedPrecision::f32).context;
     const DeviceBackend backend;
     return ladder::launch_with(backend, input, buckets, [&](const ladder::Problem& at, float* context) {
@@ -29,7 +29,7 @@ Tensor<float> launch(KernelVersion version, const FusedInput& input, const Relat
 }
 
 double time_version(KernelVersion version, const FusedInput& input, const RelativeBuckets& buckets, int rounds) {
-    ladder::check_input(input);
+    ladder::check_input(input, buckets);
     const DeviceBackend backend;
     const ladder::Problems<DeviceBackend> problem(backend, input, buckets);
     auto context = backend.allocate<float>(static_cast<std::size_t>(input.q.size()));

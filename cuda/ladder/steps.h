@@ -1,15 +1,18 @@
 #pragma once
 // A version of the ladder on a backend: its inputs there, and the launch.
-#include "cuda/fused/fused.h"
+#include "cuda/fused/checked_input.h"
 #include "cuda/ladder/kernel_versions.h"
 #include "cuda/ladder/versions.h"
 
 namespace locus::cuda::ladder {
 
-inline void check_input(const FusedInput& input) {
+/// Throws Error(usage) for what the first versions do not compute, and for shapes that do not fit.
+inline void check_input(const FusedInput& input, const RelativeBuckets& buckets) {
     LOCUS_CHECK(input.lengths.empty() && input.visible_keys.size() == 0 && input.dropout == 0 && input.k_r.size() > 0 &&
                     input.q_r.size() > 0,
                 "the ladder computes padded samples with both terms, all keys visible and no dropout");
+    check_options(input, buckets);
+    checked(input, buckets);
 }
 
 /// An input on the backend, for as long as the versions run.
@@ -71,7 +74,7 @@ void with_version(KernelVersion version, const Backend& backend, const Problem& 
 /// The context on the backend, brought back.   run(at, context): computes everything.
 template <class Backend, class Run>
 Tensor<float> launch_with(const Backend& backend, const FusedInput& input, const RelativeBuckets& buckets, Run run) {
-    check_input(input);
+    check_input(input, buckets);
     const Problems<Backend> problem(backend, input, buckets);
     Tensor<float> result(input.q.shape());
     auto context = backend.template allocate<float>(static_cast<std::size_t>(result.size()));

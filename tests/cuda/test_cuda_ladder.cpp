@@ -51,13 +51,13 @@ TEST_CASE("emulation: the version with products from cuBLAS asks for the right o
 
 TEST_CASE("emulation: the ladder refuses what its first versions do not compute", "[emulation][ladder]") {
     const RelativeBuckets buckets = RelativeBuckets::clamped(3, 3, 2);
-    const auto refused = [&](auto change) {
+    const auto refused = [&](auto change, const char* words = "the ladder computes padded samples") {
         FusedInput input = ladder_input(3, 3, 32, 4);
         change(input);
         try {
             cuda::ladder::launch(KernelVersion::naive, test::HostBackend(), input, buckets);
         } catch (const Error& error) {
-            return std::string(error.what()).starts_with("the ladder computes padded samples");
+            return std::string(error.what()).starts_with(words);
         }
         return false;
     };
@@ -66,6 +66,15 @@ TEST_CASE("emulation: the ladder refuses what its first versions do not compute"
     CHECK(refused([](auto& input) { input.k_r = {}; }));
     CHECK(refused([](auto& input) { input.visible_keys = Matrix<std::uint8_t>::Ones(2, 3); }));
     CHECK_FALSE(refused([](auto&) {}));
+    // Shapes that do not fit would be read beyond their ends.
+    CHECK(refused([](auto& input) { input.v = Tensor<float>({1, 1, 2, 32}); }, "fused attention: v has the shape "));
+    CHECK(refused([](auto& input) { input.k_r = Tensor<float>({1, 2, 32}); }, "fused attention: k_r has the shape "));
+    CHECK(refused(
+        [](auto& input) {
+            input.q = input.k = input.v = Tensor<float>({1, 1, 4, 32});
+        },
+        "fused attention: "));
+    CHECK(refused([](auto& input) { input.scale = 0; }, "fused attention: scale is "));
 }
 
 }  // namespace locus::test::test_cuda_ladder
