@@ -27,15 +27,17 @@ namespace fs = std::filesystem;
 struct Arguments {
     std::string folder, model, kit, dumps, mistake, command, family, dialect, waivers, junit, html;
     double timeout = kPatience;
-    bool json = false;
+    bool json = false, copies_model = false;
 };
 
 int run_export(const Arguments& arguments) {
     LOCUS_CHECK(arguments.dialect.empty() || !arguments.model.empty(), "--dialect goes with --for only");
+    LOCUS_CHECK(!arguments.copies_model || !arguments.model.empty(), "--copy-model goes with --for only");
     const Dialect dialect = arguments.dialect.empty() ? Dialect::hf : parse_dialect(arguments.dialect);
-    const ExportSummary summary = arguments.model.empty()
-                                      ? export_kit(arguments.folder, source_tree())
-                                      : export_kit_for(arguments.folder, source_tree(), arguments.model, dialect);
+    const ModelPlace place = arguments.copies_model ? ModelPlace::copied : ModelPlace::stays;
+    const ExportSummary summary =
+        arguments.model.empty() ? export_kit(arguments.folder, source_tree())
+                                : export_kit_for(arguments.folder, source_tree(), arguments.model, dialect, {}, place);
     std::cout << arguments.folder << ": " << summary.cases << " cases, " << summary.files << " files, "
               << summary.bytes / 1000 << " kB; README.md says what to do with them\n";
     return 0;
@@ -147,6 +149,8 @@ int main(int argc, char** argv) {
         .option("--dialect", arguments.dialect,
                 "with --for: whose conventions: hf (if absent), official, paper or reference")
         .not_empty();
+    exporting.flag("--copy-model", arguments.copies_model,
+                   "with --for: its config.json and weights go into the kit, which may then be moved");
     cli::Command checking =
         program.command("check", "finds the first wrong stage of every case, and the mistake behind it");
     checking.option("kit", arguments.kit, "what locus kit export wrote").required().not_empty();

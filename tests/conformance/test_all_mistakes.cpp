@@ -18,6 +18,7 @@
 #include "tests/conformance/toy/injected_mistakes.h"
 #include "tests/conformance/toy/recorded_ranges.h"
 #include "tests/conformance/toy/several_mistakes.h"
+#include "tests/random_model.h"
 #include "tests/run_program.h"
 #include "tests/sanitizers.h"
 
@@ -100,6 +101,28 @@ TEST_CASE("all mistakes: a mistake in every layer is said once and counted", "[k
         CHECK(all.stages[n].diagnosis.runner_up->mistake == 0);
         CHECK(all.stages[n].diagnosis.runner_up->residual > 10 * all.stages[n].diagnosis.named->allowed);
     }
+}
+
+TEST_CASE("all mistakes: where tokens become alike a mistake that has a name is not taken for another layout",
+          "[kit][several]") {
+    const DebertaConfig config = small_config();
+    const auto weights = random_weights(config, 5);
+    weights->tensors.at("encoder.layer.0.output.LayerNorm.weight").second *= 1e-6;
+    const Deberta<float> model(config, weights);
+    const ModelInput input = tokens_input({3, 17, 5, 30, 8, 21, 11, 2, 36, 14});
+    const StageFilter layers("layer.*,relative.*");
+    const Trace right = model.forward(input, DebertaOptions::of(Dialect::reference), layers);
+    const Trace port = model.forward(input, DebertaOptions::of(Dialect::paper), layers);
+    const Comparison comparison = compare(right, port);
+    const auto context = std::find_if(comparison.stages.begin(), comparison.stages.end(),
+                                      [](const StageVerdict& each) { return each.name == "layer.1.context"; });
+    REQUIRE(context->pass);  // all values of layer 1 are one: whatever it attends to, the context is right
+    const AllMistakes all = all_of(several_range(Family::deberta, "ms_deberta_v3_emd"), right, port, false, false);
+    INFO(said(all));
+    REQUIRE(all.stages.size() == 2);
+    CHECK(all.stages[1].stage == "layer.1.p2c");
+    CHECK(all.stages[1].saved.empty());
+    CHECK(all.stages[1].first_at == "layer.0.p2c");
 }
 
 TEST_CASE("all mistakes: a mistake before a stage is counted in every layer, although nobody reports what it changes",

@@ -46,7 +46,7 @@ TEST_CASE("kit export: every level and family, small and quick, every file hashe
     const auto started = std::chrono::steady_clock::now();
     const ExportSummary summary = export_kit(folder / "kit", LOCUS_SOURCE_DIR);
     CHECK(std::chrono::steady_clock::now() - started < std::chrono::seconds(3 * kPatience));
-    CHECK(summary.bytes <= 13'000'000);
+    CHECK(summary.bytes <= 12 << 20);  // 12 MiB, so that it is fetched in a moment
     CHECK(folder.count() == 1);  // nothing half-written beside it
     const Kit kit = open_kit(folder / "kit");
     CHECK(kit.cases.size() == summary.cases);

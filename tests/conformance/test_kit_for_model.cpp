@@ -194,10 +194,17 @@ TEST_CASE("kit for a model: what cannot be is one sentence", "[kit][for][cli]") 
     const Outcome alone = run("locus-kit", {"export", out, "--dialect", "hf"});
     CHECK(alone.status == 2);
     CHECK_THAT(alone.err, Contains("--dialect goes with --for only"));
+    const Outcome copy = run("locus-kit", {"export", out, "--copy-model"});
+    CHECK(copy.status == 2);
+    CHECK_THAT(copy.err, Contains("--copy-model goes with --for only"));
     CHECK(folder.count() == 0);
     const Outcome good = run("locus-kit", {"export", out, "--for", "tiny-roformer", "--dialect", "official"});
     CHECK(good.status == 0);
     CHECK_THAT(read_file(folder / "kit" / "README.md"), Contains("A conformance kit for one checkpoint"));
+    CHECK_FALSE(fs::exists(folder / "kit" / "model"));
+    const std::string whole = (folder / "whole").string();
+    CHECK(run("locus-kit", {"export", whole, "--for", "tiny-roformer", "--copy-model"}).status == 0);
+    CHECK(fs::exists(folder / "whole" / "model" / "model.safetensors"));
 }
 
 }  // namespace locus::test::test_kit_for_model
