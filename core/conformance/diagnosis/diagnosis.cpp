@@ -236,6 +236,11 @@ std::string would_learn(const Evidence& evidence, const StageVerdict& verdict, c
     const bool asks_input = evidence.segments.empty() && !says_inputs;
     if (diagnosis.named || (evidence.model && !asks_input)) return "";
     if (diagnosis.follows) return "";
+    const std::string what = "with " + what_to_pass(evidence, asks_input) + " ";
+    // A mistake in a stage before, which nobody reports, is found by whole passes alone.
+    if ((verdict.worst >= 0 || verdict.reason.starts_with("shape")) &&
+        !reports_reference_before(evidence, verdict.name))
+        return what + "every mistake of the catalogue can be made in a whole pass and held against what is reported";
     std::size_t wait = 0;
     for (const Mistake& mistake : catalogue()) {
         const auto is_this = [&](const Explanation& each) { return each.mistake == mistake.number; };
@@ -247,16 +252,9 @@ std::string would_learn(const Evidence& evidence, const StageVerdict& verdict, c
             return lacks_input_or_model(evidence, verdict.name, variant);
         });
     }
-    const std::string what = what_to_pass(evidence, asks_input);
-    if (wait == 0) {
-        // A mistake of a stage before, which nobody reports, is found by whole passes alone.
-        const bool is_compared = verdict.worst >= 0 || verdict.reason.starts_with("shape");
-        if (!is_compared || reports_reference_before(evidence, verdict.name)) return "";
-        return "with " + what +
-               " every mistake of the catalogue can be made in a whole pass and held against what is reported";
-    }
+    if (wait == 0) return "";
     const std::string more = std::to_string(wait) + (wait == 1 ? " more mistake" : " more mistakes");
-    return "with " + what + " " + more + " of the catalogue can be judged at " + verdict.name;
+    return what + more + " of the catalogue can be judged at " + verdict.name;
 }
 
 }  // namespace locus::conformance
