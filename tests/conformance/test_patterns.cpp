@@ -395,6 +395,22 @@ TEST_CASE("pattern: a text whose rows are all wrong but those of padding has no 
     CHECK_THAT(said("layer.0.context", right, found), StartsWith("only whole tiles of 16 x 16 are wrong, 9 of 12"));
 }
 
+TEST_CASE("pattern: NaN in the rows of queries that see no key says where it comes from", "[kit]") {
+    std::vector<ModelInput> padded(1);
+    padded[0].tokens = IndexTensor({1, 8});
+    padded[0].mask = IndexTensor({1, 8}, {1, 1, 1, 1, 1, 1, 0, 0});
+    const Tensor<double> right = random_tensor({1, 8, 4});
+    Tensor<double> found = right;
+    for (Index n = 6 * 4; n < found.size(); ++n) found[n] = std::numeric_limits<double>::quiet_NaN();
+    CHECK(said("layer.0.context", right, found, padded) ==
+          "NaN at 8 of 32 values, first at [0, 6, 0]: rows of padding alone; where a query sees no key a softmax over "
+          "-inf is NaN");
+    found[0] += 1;  // something else is wrong too
+    CHECK(said("layer.0.context", right, found, padded) == "NaN at 8 of 32 values, first at [0, 6, 0]");
+    found[0] = std::numeric_limits<double>::quiet_NaN();
+    CHECK(said("layer.0.context", right, found, padded) == "NaN at 9 of 32 values, first at [0, 0, 0]");
+}
+
 TEST_CASE("pattern: one stage in half precision", "[kit]") {
     const Tensor<double> right = random_tensor({2, 3, 9, 9});
     Tensor<double> half = right, brain = right;

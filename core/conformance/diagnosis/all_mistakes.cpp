@@ -271,8 +271,8 @@ private:
             return;
         }
         const Comparison seen = seen_at(verdict.name);
-        // First: where all tokens have become alike, as behind random weights, numbers by a mistake that has a name look
-        // like right ones in another layout.
+        // First: where all tokens have become alike, as behind random weights, numbers by a mistake that has a name
+        // look like right ones in another layout.
         if (repeats(Judge(own_, seen, verdict, assumed), verdict, *leaves)) return;
         const Tensor<double> right = computed(verdict, assumed);
         const auto remark = right_but_saved_otherwise(beside(verdict, right), verdict, right);

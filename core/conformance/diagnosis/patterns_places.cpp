@@ -127,20 +127,6 @@ private:
     std::vector<bool> shown_;  // empty: everything
 };
 
-Sentence not_finite(const Map& map) {
-    Index nan = 0, infinite = 0, first = -1;
-    for (Index n = 0; n < map.at.found.size(); ++n) {
-        if (std::isfinite(map.at.found[n])) continue;
-        if (first < 0) first = n;
-        ++(std::isnan(map.at.found[n]) ? nan : infinite);
-    }
-    if (first < 0) return std::nullopt;
-    std::string what = nan ? "NaN" : "infinity";
-    if (nan && infinite) what = "NaN and infinity";
-    return what + " at " + std::to_string(nan + infinite) + " of " + std::to_string(map.at.found.size()) +
-           " values, first at " + place(first, map.at.found.shape());
-}
-
 Sentence single(const Map& map) {
     const auto count = static_cast<Index>(map.wrong().size());
     if (count > kMostSingle || static_cast<double>(count) > kSingle * static_cast<double>(map.at.right.size()))
@@ -230,6 +216,25 @@ Cells distances(const Map& map) {
                               "i - j = " + listed({offsets.begin(), offsets.end()}),
                           in_heads(map)};
     return std::nullopt;
+}
+
+Sentence not_finite(const Map& map) {
+    Index nan = 0, infinite = 0, first = -1;
+    for (Index n = 0; n < map.at.found.size(); ++n) {
+        if (std::isfinite(map.at.found[n])) continue;
+        if (first < 0) first = n;
+        ++(std::isnan(map.at.found[n]) ? nan : infinite);
+    }
+    if (first < 0) return std::nullopt;
+    std::string what = nan ? "NaN" : "infinity";
+    if (nan && infinite) what = "NaN and infinity";
+    std::string text = what + " at " + std::to_string(nan + infinite) + " of " + std::to_string(map.at.found.size()) +
+                       " values, first at " + place(first, map.at.found.shape());
+    // What a softmax leaves of a query whose keys are all hidden by -inf, and of what is made of it.
+    if (infinite == 0 && nan == static_cast<Index>(map.wrong().size()))
+        if (const Cells hidden = padding(map); hidden && hidden->what.starts_with("rows of padding"))
+            text += ": " + hidden->what + " alone; where a query sees no key a softmax over -inf is NaN";
+    return text;
 }
 
 /// Whole squares of one size are wrong and the others right.  Where all that the mask shows is wrong there are none.

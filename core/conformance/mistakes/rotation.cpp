@@ -91,19 +91,24 @@ Tensor<double> negated(const Tensor<double>& values) {
 }
 
 Mistake mistake() {
+    const auto turned_back = [](const auto& x, const auto& sin, const auto& cos) {
+        return rotated_neighbours(x, negated(sin), cos);
+    };
     return {.number = 58,
             .name = "the rotation has the other sign: R_{-m} instead of R_m",
-            .symptom = "the score of offset i - j is that of offset j - i; lengths and the shift law still hold",
+            .symptom =
+                "the score of offset i - j is that of offset j - i; lengths and the shift law still hold.  Of "
+                "one side alone: scores depend on i + j",
             .betrays = "q_rot[m] == R_m^T q[m]; row 0 is right",
             .evidence = "",
             .lesson = "15",
             .families = {Family::roformer},
             .stems = {"/rotary.sin", "q_rot", "k_rot"},
-            .variants = {{"in the step itself", rotations([](const auto& x, const auto& sin, const auto& cos) {
-                              return rotated_neighbours(x, negated(sin), cos);
-                          })},
+            .variants = {{"in the step itself", rotations(turned_back)},
                          {"in the table of sines",
-                          {{"/rotary.sin", {}, [](const Replay& at) { return negated(at.right("/rotary.sin")); }}}}}};
+                          {{"/rotary.sin", {}, [](const Replay& at) { return negated(at.right("/rotary.sin")); }}}},
+                         {"of queries alone", rotations_of_queries(turned_back)},
+                         {"of keys alone", rotations_of_keys(turned_back)}}};
 }
 
 }  // namespace rotated_the_other_way

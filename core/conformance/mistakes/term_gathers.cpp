@@ -125,11 +125,29 @@ Formula by_the_other(bool queries) {
             }};
 }
 
+/// c2p of the keys' own vectors, k_i . k_r[delta(i,j)].
+Formula c2p_of_keys() {
+    return {"c2p", {"k", "k_r", "/relative.index"}, [](const Replay& at) {
+                return gathered_by_query(at.table_products("k", "k_r"), at("/relative.index"));
+            }};
+}
+
+/// p2c of the queries' own vectors, q_j . q_r[delta(i,j)].
+Formula p2c_of_queries() {
+    return {"p2c", {"q", "q_r", "/relative.index"}, [](const Replay& at) {
+                return gathered_by_key(at.table_products("q", "q_r"), at("/relative.index"));
+            }};
+}
+
 Mistake mistake() {
     return {.number = 6,
-            .name = "position keys and position queries are exchanged, or both made by one projection",
+            .name =
+                "position keys and position queries are exchanged, or both made by one projection; or a position "
+                "term takes keys for queries, or queries for keys",
             .symptom = "wrong magnitude, plausible picture",
-            .betrays = "k_r equals the right q_r, q_r the right k_r, or both",
+            .betrays =
+                "k_r equals the right q_r, q_r the right k_r, or both; or c2p[i,j] == k_i . k_r[delta(i,j)], "
+                "p2c[i,j] == q_j . q_r[delta(i,j)]",
             .evidence = "",
             .lesson = "08",
             .families = {Family::deberta},
@@ -141,7 +159,10 @@ Mistake mistake() {
                           {c2p_by(index_here, [](const Replay& at) { return at("q_r"); }),
                            p2c_by(index_here, [](const Replay& at) { return at("k_r"); })}},
                          {"both by the projection of keys", {by_the_other(true)}, {"q_r"}},
-                         {"both by the projection of queries", {by_the_other(false)}, {"k_r"}}}};
+                         {"both by the projection of queries", {by_the_other(false)}, {"k_r"}},
+                         {"c2p is made of keys instead of queries", {c2p_of_keys()}, {"c2p"}},
+                         {"p2c is made of queries instead of keys", {p2c_of_queries()}, {"p2c"}},
+                         {"c2p is made of keys, p2c of queries", {c2p_of_keys(), p2c_of_queries()}, {"c2p", "p2c"}}}};
 }
 
 }  // namespace position_projections_swapped

@@ -129,6 +129,14 @@ Tensor<double> one_off_the_other_way(const Replay& at) {
     return columns_behind(at, at.family() == Family::xlnet ? 1 : -1);
 }
 
+/// XLNet's slice begins one column late: where no column is left it reads on into the next row.
+Tensor<double> sliced_one_late(const Replay& at) {
+    at.xlnet();
+    return read_at(at, [&](const auto& rows, Index i, Index j, Index columns) {
+        return number_of(rows, i * columns + j + queries_of(at) - i + 1);
+    });
+}
+
 /// Transformer-XL's buffer loses its first T numbers without ever getting a column of zeros.
 Tensor<double> not_padded(const Replay& at) {
     at.transformer_xl();
@@ -188,7 +196,8 @@ Mistake mistake() {
                      {"rows are sliced to the number of keys before the second view", bd(sliced_too_early)},
                      {"no shift: bd is bd_raw", bd(not_shifted)},
                      {"off by one the other way", bd(one_off_the_other_way)},
-                     {"the buffer is folded without its column of zeros", bd(not_padded)}}};
+                     {"the buffer is folded without its column of zeros", bd(not_padded)},
+                     {"off by one the other way, by a slice that reads on into the next row", bd(sliced_one_late)}}};
 }
 
 }  // namespace shift_by_another_offset

@@ -175,14 +175,14 @@ Array<Scalar> ToyDeberta<Scalar>::scores(const std::string& at, Index l, const H
     if (config_.terms.c2p) {
         const A k_r = position_heads(l, false);
         add(at + "k_r", shown(k_r));
-        to_position = c2p(heads.q, k_r);
+        to_position = c2p(injected().is(6, 3) || injected().is(6, 5) ? heads.k : heads.q, k_r);
         if (injected().is(82, 9)) to_position = tools_.transposed(to_position);
         add(at + "c2p", to_position);
     }
     if (config_.terms.p2c) {
         const A q_r = position_heads(l, true);
         add(at + "q_r", shown(q_r));
-        add(at + "p2c", to_content = p2c(heads.k, q_r));
+        add(at + "p2c", to_content = p2c(injected().is(6, 4) || injected().is(6, 5) ? heads.q : heads.k, q_r));
     }
     const double d = static_cast<double>(heads.q.width());
     double n = config_.terms.count();

@@ -224,7 +224,8 @@ Array<Scalar> ToyRoformer<Scalar>::turned_heads(const A& x, const A& before, con
     }
     if (injected().is(57, key ? 0 : 1) || injected().is(57, 3) || injected().is(57, 4)) return x;
     const bool halves = injected().is(56) || (injected().is(57, 2) && key);
-    A turned = rotated(x, sine_, cosine_, halves ? Pairs::halves : Pairs::neighbours);
+    const A sine = injected().is(58, key ? 3 : 2) ? times(sine_, -1) : sine_;
+    A turned = rotated(x, sine, cosine_, halves ? Pairs::halves : Pairs::neighbours);
     if (injected().is(118, 0) || injected().is(118, key ? 1 : 2))
         turned = rotated(turned, sine_, cosine_, Pairs::neighbours);
     if (!injected().is(56, 1)) return turned;

@@ -54,9 +54,9 @@ void ToyXlnet<Scalar>::position_term(const A& asked, const Asked& who, Index l, 
                 if (i < 0) continue;
                 for (Index t = 0; t < raw.width(); ++t)
                     raw(b, h, p, t) = tools_.dot(&asked(b, h, p, 0), &r_k(0, h, t, 0), asked.width());
-                for (Index j = 0; j < keys && injected().is(67, 1); ++j) {
-                    // Rows of the folded buffer are sliced to as many as there are keys, then it is unfolded.
-                    const Index flat = length + i * keys + j, row = flat / raw.width();
+                // Number `flat` of the buffer that holds the rows of all queries.
+                const auto number = [&](Index flat) {
+                    const Index row = flat / raw.width();
                     const A bias = tools_.weight(names + "r_r_bias");  // a query that is no target is 0
                     Scalar value =
                         row < length ? tools_.dot(&bias(h, 0), &r_k(0, h, flat % raw.width(), 0), bias.width()) : 0;
@@ -64,9 +64,14 @@ void ToyXlnet<Scalar>::position_term(const A& asked, const Asked& who, Index l, 
                         if (who.tokens[static_cast<std::size_t>(b)][static_cast<std::size_t>(other)] == row)
                             value =
                                 tools_.dot(&asked(b, h, other, 0), &r_k(0, h, flat % raw.width(), 0), asked.width());
-                    if (who.sees(b, p, j)) bd(b, h, p, j) = value;
-                }
-                for (Index j = 0; j < keys && !injected().is(67, 1); ++j) {
+                    return value;
+                };
+                for (Index j = 0; j < keys && injected().is(67, 1); ++j)
+                    // Rows of the folded buffer are sliced to as many as there are keys, then it is unfolded.
+                    if (who.sees(b, p, j)) bd(b, h, p, j) = number(length + i * keys + j);
+                for (Index j = 0; j < keys && injected().is(67, 5); ++j)
+                    if (who.sees(b, p, j)) bd(b, h, p, j) = number(i * raw.width() + j + length - i + 1);
+                for (Index j = 0; j < keys && !injected().is(67, 1) && !injected().is(67, 5); ++j) {
                     const Index right = j + length - i - (injected().is(67, 0) ? 1 : injected().is(67, 3) ? -1 : 0);
                     const Index from = injected().is(105) ? raw.width() - 1 - right : right;
                     if (who.sees(b, p, j) && from < raw.width()) bd(b, h, p, j) = raw(b, h, p, from);
