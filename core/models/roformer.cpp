@@ -264,7 +264,23 @@ template <class Scalar>
 RotaryTable<Scalar> Roformer<Scalar>::angles(Index length) const {
     check_length(length);
     if (!weights_.has(kAngleTable)) return rotary_table<Scalar>(inverse_frequencies(config_.head_width()), 0, length);
-    return rotary_table_of<Scalar>(weights_.block(kAngleTable, 0, length), SinusoidLayout::concatenated);
+    const RotaryTable<Scalar> held =
+        rotary_table_of<Scalar>(weights_.block(kAngleTable, 0, length), SinusoidLayout::concatenated);
+    note_other_angles(held);
+    return held;
+}
+
+template <class Scalar>
+void Roformer<Scalar>::note_other_angles(const RotaryTable<Scalar>& held) const {
+    constexpr double kHalfPrecision = 0.01;  // of a table that was saved in BF16, with some room
+    const RotaryTable<double> right = rotary_table<double>(inverse_frequencies(config_.head_width()), 0, held.length());
+    for (Index i = 0; i < held.length(); ++i)
+        for (Index t = 0; t < held.sin.cols(); ++t)
+            if (!(std::abs(held.sin(i, t) - right.sin(i, t)) <= kHalfPrecision &&
+                  std::abs(held.cos(i, t) - right.cos(i, t)) <= kHalfPrecision))
+                return weights_.note(std::string(kAngleTable) +
+                                     " does not hold the sines and cosines of i / 10000^(2t/d), from i = " +
+                                     std::to_string(i) + ", t = " + std::to_string(t) + " on; it is used as it is");
 }
 
 template <class Scalar>

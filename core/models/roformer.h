@@ -68,6 +68,8 @@ public:
     /// Angles of the first `length` positions: the checkpoint's own float table where it has one, else computed.
     /// Throws Error(unsupported) for more positions than max_position_embeddings.
     RotaryTable<Scalar> angles(Index length) const;
+    /// Warns where a table of the checkpoint is not the one that transformers computes for it.
+    void note_other_angles(const RotaryTable<Scalar>& held) const;
 
 private:
     /// What stays the same from the first layer to the last.

@@ -210,3 +210,17 @@ def test_the_same_models_without_the_mistake_close():
         with torch.no_grad(), locus.recording(model := make()) as trace:
             model(**padded())
         assert max(trace.closing.values()) < 1e-5 and trace.check().passed
+
+
+@pytest.mark.parametrize("wrong", [lambda table: torch.cat([table[1:], table[-1:]]), lambda table: table * 0.9],
+                         ids=["positions from 1", "other values"])
+def test_a_table_of_angles_that_is_no_roformers_is_said(wrong):
+    model = roformer()
+    table = model.roformer.encoder.embed_positions.weight
+    with torch.no_grad():
+        table.copy_(wrong(table.clone()))
+        with locus.recording(model) as trace:
+            model(**padded())
+    report = trace.check()
+    assert report.passed, str(report)  # it is the model's own table, and the pass is right by it
+    assert [note for note in report.notes if "does not hold the sines and cosines of i / 10000^(2t/d)" in note], report.notes

@@ -272,6 +272,26 @@ TEST_CASE("families: an output matrix that is tied and holds other numbers is sa
     }
 }
 
+TEST_CASE("families: a table of angles that is not RoFormer's is used, and said", "[families][bad]") {
+    const Checkpoint checkpoint = open_checkpoint(kOracle / "hf_roformer" / "model");
+    const std::string table = "encoder.embed_positions.weight";
+    const Index positions = checkpoint.weights->shape(table)->at(0);
+    const auto warnings = [&](float shift, Index length) {
+        const auto model = open_model<float>(checkpoint.config_json, "config.json",
+                                             std::make_shared<WithOwn>(checkpoint.weights, table, table, shift));
+        const std::vector<ModelInput> text = {tokens_of({1, length})};
+        for (int pass = 0; pass < 2; ++pass) model->forward(text, Dialect::reference, StageFilter("rotary.sin"));
+        return model->warnings();
+    };
+    CHECK(warnings(0, positions).empty());
+    CHECK(warnings(0.003f, positions).empty());    // as BF16 rounds
+    CHECK(warnings(0.5f, positions - 1).empty());  // the row that is wrong is not read
+    const auto said = warnings(0.5f, positions);
+    REQUIRE(said.size() == 1);
+    CHECK(says(said[0], table + " does not hold the sines and cosines of i / 10000^(2t/d), from i = " +
+                            std::to_string(positions - 1) + ", t = 0 on; it is used as it is"));
+}
+
 TEST_CASE("families: absent fields of which transformers takes another value are said", "[families][bad]") {
     const auto warnings = [](const char* name, const std::vector<std::string>& fields, bool null) {
         const Checkpoint checkpoint = open_checkpoint(kOracle / name / "model");
