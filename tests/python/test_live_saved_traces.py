@@ -1,5 +1,8 @@
 """Recorded traces: judged from their files as they were live, and against the weights that the model has now."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -115,3 +118,36 @@ def test_warnings_of_a_live_check_name_no_temporary_file():
     report = recorded(model, models.padded()).check()
     said = [note for note in report.notes if "NaN" in note]
     assert said and "the live model" in said[0] and "/locus-" not in str(report)
+
+
+def test_weights_that_were_written_through_data_are_seen_too():
+    model = models.deberta_v3()
+    weight = model.deberta.encoder.layer[0].attention.self.query_proj.weight
+    weight.data = weight.data.t().contiguous().t()  # as it may lie in memory
+    trace = recorded(model, models.padded())
+    assert trace.check().passed
+    weight.data.mul_(0.999)  # torch counts no write
+    with pytest.raises(locus.UsageError, match=r"the weights changed after the recording \(encoder.layer.0.*query_proj.weight"):
+        trace.check()
+    weight.data.fill_(float("nan"))
+    assert recorded(model, models.padded()).recorded.require_same_weights() is None  # NaN is the same as NaN
+
+
+def test_copies_of_traces_are_read_only_and_copies_of_reports_equal():
+    trace = recorded(models.deberta_v3(), models.padded())
+    for other in (copy.deepcopy(trace), pickle.loads(pickle.dumps(trace))):
+        assert other == trace and not any(array.flags.writeable for array in other.values())
+    report = trace.check()
+    again = pickle.loads(pickle.dumps(report))
+    assert again == report and hash(again) == hash(report) and report != "passed"
+    again.notes.append("another")
+    assert again != report
+
+
+def test_names_of_stages_are_offered_and_the_nearest_is_said():
+    trace = recorded(models.deberta_v3(), models.padded())
+    assert trace._ipython_key_completions_() == trace.stages
+    with pytest.raises(KeyError, match='there is no stage "layer.0.prob" in this trace; the nearest is layer.0.probs'):
+        trace["layer.0.prob"]
+    with pytest.raises(KeyError, match="the name of a stage is 0, expected a str"):
+        trace[0]

@@ -103,6 +103,15 @@ class Report:
     def __bool__(self) -> bool:
         return self.passed
 
+    def __eq__(self, other: object) -> bool:
+        """True if both found the same: a copy, or a report that was pickled, is equal to the first."""
+        if not isinstance(other, Report):
+            return NotImplemented
+        return self is other or (str(self) == str(other) and json.dumps(self.data) == json.dumps(other.data))
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
     def __str__(self) -> str:
         return self.text + "".join(note + "\n" for note in self.notes)
 

@@ -1,5 +1,6 @@
 """A trace: the named stages of one forward pass, as NumPy arrays, with what is known of each."""
 
+import difflib
 import json
 import re
 from functools import cmp_to_key
@@ -171,15 +172,30 @@ class Trace(Mapping[str, np.ndarray]):
         return [name for name in self.stages if keeps(stages, name)]
 
     def __getitem__(self, name: str) -> np.ndarray:
+        if not isinstance(name, str):
+            raise KeyError(f"the name of a stage is {shown(name)}, expected a str such as layer.0.probs")
         try:
             return self._arrays[name]
         except KeyError:
+            near = difflib.get_close_matches(name, self._arrays, 1)
             there = "it holds " + ", ".join(self.stages[:8]) + ", ..." * (len(self) > 8)
             if self.unfinished:
                 there = "a recording holds its stages when its with has ended"
+            elif near:
+                there = f"the nearest is {near[0]}"
             elif not self._arrays:
                 there = "it is empty"
             raise KeyError(f'there is no stage "{name}" in this trace; {there}') from None
+
+    def _ipython_key_completions_(self) -> List[str]:
+        """What a notebook offers behind trace[" and the tabulator key."""
+        return self.stages
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        """A copy, or what a pickle held: its arrays are read-only, too."""
+        self.__dict__.update(state)
+        for array in self._arrays.values():
+            array.setflags(write=False)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.stages)
