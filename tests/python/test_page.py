@@ -402,8 +402,17 @@ def test_notebooks_show_the_page_itself(sentence):
 def test_notebooks_show_a_line_of_a_trace_without_a_page(random_trace):
     shown = locus.trace("tiny-v3", text="a", stages="layer.0.q")._repr_html_()
     assert shown.startswith("<p>&lt;Trace of deberta: 1 stages") and "holds no layer.*.probs" in shown
-    large = random_trace(1, 12, 300)
-    assert "do not fit into a page of 2 MB" in large._repr_html_() and "<iframe" not in large._repr_html_()
+    large = random_trace(1, 12, 420)
+    assert "<iframe" not in large._repr_html_()
+    said = html.unescape(large._repr_html_())
+    limit = re.search(r'one layer of this trace does not fit into a page of 5 MB; html\("page.html", limit=(\d+_000_000)\)', said)
+    assert limit, said
+    page = large.html(limit=int(limit.group(1)))  # what it says suffices
+    assert 0.5 * int(limit.group(1)) < len(page) < int(limit.group(1))
+
+
+def test_notebooks_show_a_layer_of_a_text_of_256_tokens(random_trace):
+    assert random_trace(1, 12, 256)._repr_html_().startswith("<iframe srcdoc=")
 
 
 def test_pages_refuse(sentence):

@@ -1,6 +1,7 @@
 """One self-contained HTML page of a trace: terms, scores and probabilities, without a request to anywhere."""
 
 import base64
+import copy
 import html
 import json
 import os
@@ -430,10 +431,19 @@ def _filled(
             left -= _size(here[:fits]) + _size(other[:fits])
         else:
             return encoding, filled
-    count = len(views[0].layers)
-    raise UsageError(
-        f"{count} layers of this trace do not fit into a page of {size_shown(limit)}; choose fewer layers= or samples=, "
-        "or a larger limit= (in bytes)" + (", or leave channels= out" if channels else "")
+    raise _too_large(views[0], bool(others), limit, chosen, channels)
+
+
+def _too_large(view: _View, twice: bool, limit: int, chosen: bool, channels: bool) -> UsageError:
+    """What to say where not even the first layer fits, or not all that were chosen: with a limit that suffices."""
+    count = len(view.layers) if chosen else 1
+    first = copy.copy(view)
+    first.layers = view.layers[:1]
+    size = 1.1 * _size(_layers(first, "i8", float("inf"), channels)) * count * (2 if twice else 1) + 40_000
+    does, them = ("one layer of this trace does", "it") if count == 1 else (f"{count} layers of this trace do", "them")
+    return UsageError(
+        f'{does} not fit into a page of {size_shown(limit)}; html("page.html", limit={-int(-size // 1_000_000)}_000_000) '
+        f"takes {them}, or choose fewer layers= or samples=" + (", or leave channels= out" if channels else "")
     )
 
 
@@ -576,18 +586,17 @@ def _as_json(value: Any) -> Any:
 
 
 def notebook_of(trace: Any) -> str:
-    """The page inside a notebook, in a frame of its own; with the products of every cell where there is room.
-
-    Of a trace that has no page, its one line and the reason: a notebook would show the exception's stack instead.
-    """
-    limit = 2_000_000
-    try:
-        page = page_of(trace, limit=limit, channels=True)
-    except Exception:
+    """The page inside a notebook, in a frame of its own; with the products of every cell where there is room.  Of a trace
+    that has no page, its one line and the reason: a notebook would show the exception's stack instead."""
+    page = reason = ""
+    for options in ({"limit": 2_000_000, "channels": True}, {"limit": 2_000_000}, {"limit": 5_000_000}):
         try:
-            page = page_of(trace, limit=limit)
+            page = page_of(trace, **options)
+            break
         except Exception as error:  # a foreign file holds anything under the names of stages
-            return f"<p>{html.escape(repr(trace))}<br>{html.escape(str(error))}</p>"
+            reason = str(error)
+    if not page:
+        return f"<p>{html.escape(repr(trace))}<br>{html.escape(reason)}</p>"
     return (
         f'<iframe srcdoc="{html.escape(page, quote=True)}" sandbox="allow-scripts allow-downloads" '
         'style="width:100%;height:760px;border:0"></iframe>'
