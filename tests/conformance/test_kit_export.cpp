@@ -47,7 +47,7 @@ TEST_CASE("kit export: every level and family, small and quick, every file hashe
     const ExportSummary summary = export_kit(folder / "kit", LOCUS_SOURCE_DIR);
     CHECK(std::chrono::steady_clock::now() - started < std::chrono::seconds(3 * kPatience));
     CHECK(summary.bytes <= 12 << 20);  // 12 MiB, so that it is fetched in a moment
-    CHECK(folder.count() == 1);  // nothing half-written beside it
+    CHECK(folder.count() == 1);        // nothing half-written beside it
     const Kit kit = open_kit(folder / "kit");
     CHECK(kit.cases.size() == summary.cases);
     for (const char* level : {"L0", "L1", "L2", "L3"})
