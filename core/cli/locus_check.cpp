@@ -86,6 +86,7 @@ Report judge(const Options& options, const std::optional<Tolerance>& fixed, cons
     pair.fixed = fixed;
     pair.accuracy = accuracy_beside(options.reference_file);
     pair.dialect = dialect_said(options.reference_file);
+    pair.recorded = recorded_tokens(options.reference_file, options.candidate_file);
     FoundInputs found;
     if (!options.model.empty()) {
         pair.model = ModelFolder::open(resolve_model(options.model).string());

@@ -1,6 +1,7 @@
 #include "core/conformance/diagnosis/evidence.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <unordered_map>
 
 #include "core/conformance/formulas/arithmetic.h"
@@ -43,6 +44,8 @@ std::shared_ptr<const ModelFolder> ModelFolder::with(std::shared_ptr<const Weigh
     }
     return model;
 }
+
+std::string ModelFolder::folder() const { return std::filesystem::path(location).parent_path().string(); }
 
 Tensor<double> widened(const Stage& stage) {
     return std::visit(

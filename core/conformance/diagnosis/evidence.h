@@ -38,6 +38,8 @@ struct ModelFolder {
 
     /// Throws what open_checkpoint and family_of throw.
     static std::shared_ptr<const ModelFolder> open(const std::string& folder);
+    /// What the configuration lies in, and with it the tokenizer.
+    std::string folder() const;
     /// The same configuration over other parameters.
     std::shared_ptr<const ModelFolder> with(std::shared_ptr<const WeightSource> other) const;
     explicit ModelFolder(std::shared_ptr<const WeightSource> from) : source(from), weights(std::move(from)) {}

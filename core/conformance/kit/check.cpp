@@ -16,6 +16,7 @@
 #include "core/conformance/kit/case.h"
 #include "core/conformance/kit/dump.h"
 #include "core/conformance/kit/first_divergence.h"
+#include "core/conformance/kit/token_labels.h"
 #include "core/io/input_file.h"
 #include "core/json_text.h"
 #include "core/stages.h"
@@ -27,21 +28,6 @@ namespace {
 const StageVerdict& verdict_of(const Comparison& comparison, const std::string& name) {
     return *std::find_if(comparison.stages.begin(), comparison.stages.end(),
                          [&](const StageVerdict& verdict) { return verdict.name == name; });
-}
-
-/// Token ids of the sample that the worst cell lies in.
-std::vector<std::string> tokens_of(const StageVerdict& verdict, const std::vector<std::string>& axes,
-                                   const std::vector<ModelInput>& segments) {
-    std::vector<std::string> words;
-    if (segments.empty() || axes.empty() || axes.front() != "B" || verdict.worst_index.empty()) return words;
-    const auto segment = static_cast<std::size_t>(segment_of(verdict.name));
-    if (segment >= segments.size()) return words;
-    const ModelInput& input = segments[segment];
-    const Index sample = verdict.worst_index.front();
-    if (sample >= input.batch()) return words;
-    for (Index t = 0; t < input.length(); ++t)
-        words.push_back(std::to_string(input.tokens[sample * input.length() + t]));
-    return words;
 }
 
 /// The case with the stages of a reference, which another dialect may have more or fewer of.
@@ -103,7 +89,7 @@ void explain(CaseReport& report, const Known& known, const StageVerdict& verdict
     shown.expected = widened(*expected);
     shown.found = widened(*evidence.candidate.at(verdict.name));
     shown.axes = expected->axes;
-    shown.tokens = tokens_of(verdict, expected->axes, evidence.segments);
+    name_tokens(shown, verdict, evidence.segments, evidence.model ? evidence.model->folder() : "");
     report.first = std::move(shown);
 }
 

@@ -96,7 +96,7 @@ std::vector<ModelInput> segments_of(const std::string& input_file, const ModelFo
     ModelRequest request;
     request.input_file = input_file;
     const auto names = open_model<double>(model.config_json, model.location, model.source)->input_names();
-    return prepare_input(request, std::filesystem::path(model.location).parent_path(), model.family, names).segments;
+    return prepare_input(request, model.folder(), model.family, names).segments;
 }
 
 CaseReport judge_pair(const TracePair& pair, const std::function<void(const CaseReport& so_far)>& tell) {
@@ -144,6 +144,7 @@ CaseReport judge_pair(const TracePair& pair, const std::function<void(const Case
     const auto expected = evidence.reference.at(first->name);
     one.first =
         ShownStage{first->name, widened(*expected), widened(*pair.candidate.at(first->name)), expected->axes, {}};
+    name_tokens(*one.first, *first, pair.segments, pair.model ? pair.model->folder() : "", pair.recorded);
     if (tell) tell(one);
     one.all = diagnose_all(evidence, one.comparison, *first, stages.depends);
     one.all->doubt = doubt_of_reference(evidence, one.comparison, *first);

@@ -11,6 +11,7 @@
 #include "core/cancel.h"
 #include "core/compare.h"
 #include "core/conformance/diagnosis/evidence.h"
+#include "core/conformance/kit/token_labels.h"
 #include "core/conformance/report/report.h"
 
 namespace locus::conformance {
@@ -23,6 +24,7 @@ struct TracePair {
     std::shared_ptr<const ModelFolder> model = nullptr;                      // with it more stages can be explained
     std::vector<ModelInput> segments = {};                                   // what the pass was given; may be empty
     bool says_inputs = false;                                                // and would be read from the files
+    RecordedTokens recorded = {};                                            // as the traces call their tokens
     Dialect dialect = Dialect::reference;                                    // that the reference is thought to follow
     std::optional<Tolerance> fixed = std::nullopt;                           // instead of what rounding explains
     double accuracy = 0;                                                     // of the reference, as compare has it

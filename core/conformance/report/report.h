@@ -19,7 +19,8 @@ struct ShownStage {
     std::string name;
     Tensor<double> expected, found;
     std::vector<std::string> axes;
-    std::vector<std::string> tokens;  // for the axes of tokens; may be empty
+    std::vector<std::string> tokens;  // for the axes of tokens, of the worst cell's sample; may be empty
+    bool in_words = false;            // these are pieces of a tokenizer, not ids
 };
 
 /// One case of the kit, or one pair of files.

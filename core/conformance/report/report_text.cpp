@@ -5,7 +5,7 @@
 #include <map>
 
 #include "core/conformance/diagnosis/patterns.h"
-#include "core/conformance/report/report.h"
+#include "core/conformance/report/place.h"
 #include "core/io/input_file.h"
 #include "core/text/text_table.h"
 
@@ -17,20 +17,6 @@ constexpr double kMostSteps = 1e6;  // of float32 that are worth a word: more is
 
 std::string painted(const std::string& text, const char* code, bool colour) {
     return colour ? "\033[" + std::string(code) + "m" + text + "\033[0m" : text;
-}
-
-/// "[b0 h2 q5 k1]" from the axes and an index.
-std::string place(const ShownStage& stage, const std::vector<Index>& index) {
-    static const std::map<std::string, std::string> letters = {
-        {"B", "b"}, {"H", "h"},   {"Tq", "q"}, {"Tk", "k"}, {"T", "t"}, {"2k", "r"}, {"d", "c"},
-        {"D", "c"}, {"H*d", "c"}, {"E", "c"},  {"F", "c"},  {"V", "v"}, {"M", "m"},  {"R", "r"}};
-    std::string text = "[";
-    for (std::size_t axis = 0; axis < index.size(); ++axis) {
-        const auto letter = axis < stage.axes.size() ? letters.find(stage.axes[axis]) : letters.end();
-        text += (axis ? " " : "") + (letter == letters.end() ? std::string() : letter->second) +
-                std::to_string(index[axis]);
-    }
-    return text + "]";
 }
 
 /// "expected 1.207, found -2.203" with as many digits as tell them apart.
@@ -367,8 +353,8 @@ std::string first_wrong_text(const CaseReport& report) {
     text += "\n";
     if (report.first && first->worst >= 0) {
         const Distance distance = distance_of(*report.first, first->allowed);
-        text += "  " + place(*report.first, first->worst_index) + " is off by " + format_number(first->max_difference) +
-                ", rounding allows " + format_number(first->allowed);
+        text += "  " + place_in_words(*report.first, first->worst_index) + " is off by " +
+                format_number(first->max_difference) + ", rounding allows " + format_number(first->allowed);
         // Of whole numbers, as rows of a table are, neither says anything.
         const bool is_measured = first->allowed > 0;
         if (is_measured && std::isfinite(distance.cosine)) text += "; cosine " + format_number(distance.cosine);
