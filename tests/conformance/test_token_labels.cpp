@@ -103,12 +103,16 @@ TEST_CASE("check: without a model the metadata of the traces name the tokens", "
     const std::vector<std::string> ids = {"1", "5", "814", "2236", "2"}, words = {"[CLS]", "the", "ca", "t", "[SEP]"};
     CHECK(tokens() == ids);
     CHECK(place_in(check(folder.path(), {}).out).find('\'') == std::string::npos);
-    const std::string pieces = R"([["[CLS]", "the", "ca", "t", "[SEP]"]])", same = "[[1, 5, 814, 2236, 2]]";
+    const std::string pieces = R"([["[CLS]", "▁the", "▁ca", "t", "[SEP]"]])", same = "[[1, 5, 814, 2236, 2]]";
     rewrite(folder.path(), {{"pieces", pieces}}, {});
     CHECK(tokens() == words);
     CHECK(place_in(check(folder.path(), {}).out) == place_by(Json::parse(check(folder.path(), {"--json"}).out)));
     rewrite(folder.path(), {{"tokens", "[[1,5,814,2236,2]]"}}, {{"tokens", same}, {"pieces", pieces}});
     CHECK(tokens() == words);
+    // Of a model without a tokenizer they were recorded as numbers, which are no words.
+    rewrite(folder.path(), {{"pieces", R"([["1","5","814","2236","2"]])"}}, {});
+    CHECK(tokens() == ids);
+    CHECK(place_in(check(folder.path(), {}).out).find('\'') == std::string::npos);
     // A candidate that names other ids speaks of another text.
     rewrite(folder.path(), {{"tokens", "[[1,5,814,2236,2]]"}}, {{"tokens", "[[1,5,814,7,2]]"}, {"pieces", pieces}});
     CHECK(tokens() == ids);

@@ -7,6 +7,7 @@
 #include "core/io/npy.h"
 #include "core/io/safetensors.h"
 #include "core/json_text.h"
+#include "core/text/tokenizers/tokenizer.h"
 #include "viewer/plots/stage_slice.h"
 
 namespace locus {
@@ -58,8 +59,14 @@ OpenedDump open_dump(const std::filesystem::path& file) {
         dump.trace.add(std::move(stage));
         return dump;
     }
-    for (const auto& [key, value] : open_safetensors(file).metadata)
+    for (const auto& [key, value] : open_safetensors(file).metadata) {
         if (key == "tokens") dump.tokens = token_lists(value);
+        if (key == "pieces") dump.pieces = token_lists(value);
+        if (key == "model") dump.model = value;
+    }
+    for (std::vector<std::string>& sample : dump.pieces)
+        for (std::string& piece : sample)
+            if (const std::string shown = display_piece(piece); !shown.empty()) piece = shown;
     dump.trace = read_trace(file, &dump.stored);
     return dump;
 }

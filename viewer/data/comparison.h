@@ -48,6 +48,7 @@ struct CompareAnswer {
     Stage a, b;
     double allowed = 0;                            // what rounding explains
     std::vector<std::vector<std::string>> tokens;  // per sample, where a dump says them; else empty
+    bool tokens_in_words = false;                  // these are pieces, not ids
     std::vector<std::string> words_a, words_b;     // tokens of the sides that are passes of a model
     std::optional<SideMistake> mistake_a, mistake_b;
 };
@@ -59,6 +60,8 @@ struct OpenedDump {
     Trace trace;
     std::map<std::string, std::string> stored;     // dtypes in the file
     std::vector<std::vector<std::string>> tokens;  // ids per sample, where the file says them
+    std::vector<std::vector<std::string>> pieces;  // the same in words
+    std::string model;                             // that made it, as the file names it; mostly empty for a port's
 };
 
 /// Throws Error(unreadable) for a file that is missing or no dump, with one sentence.

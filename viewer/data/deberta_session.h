@@ -146,6 +146,8 @@ private:
     const Trace& trace_of(const CompareSide& side, const std::string& stage, std::optional<Pass>& pass,
                           Trace& own) const;
     std::vector<std::string> words_of_side(const Pass& pass) const;
+    const DebertaSession* maker_of(const OpenedDump& dump, const std::optional<Pass>& other) const;
+    void name_tokens_of_dump(CompareAnswer& answer, const OpenedDump& dump, const std::optional<Pass>& other) const;
     const OpenedDump& dump(const std::string& file) const;
     const DebertaSession& session_of(const std::string& model) const;
     const MadeMistake& made(const MistakeQuery& query, const CompareSide& side) const;

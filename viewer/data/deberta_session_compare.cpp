@@ -1,5 +1,6 @@
 // Both sides of the Compare page: a pass of the model each, or a dump.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "core/compare.h"
@@ -27,6 +28,30 @@ double largest_magnitude(const Stage& stage) {
 std::string in_words(const CompareSide& side) {
     if (!side.file.empty()) return printable(side.file);
     return side.model.empty() ? "the opened model" : printable(side.model);
+}
+
+/// Is that one folder, by a built-in name or any path to it?
+bool is_one_model(const std::string& a, const std::string& b) {
+    if (a == b) return true;
+    try {
+        std::error_code error;
+        return std::filesystem::equivalent(resolve_model(a), resolve_model(b), error) && !error;
+    } catch (const Error&) {  // the dump names what is not here
+        return false;
+    }
+}
+
+/// Of its one sample.
+std::vector<std::string> ids_of(const ModelInput& input) {
+    std::vector<std::string> ids;
+    for (const std::int64_t id : input.tokens.values()) ids.push_back(std::to_string(id));
+    return ids;
+}
+
+std::optional<std::int64_t> whole_number(const std::string& text) {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace
@@ -129,6 +154,38 @@ std::vector<std::string> DebertaSession::words_of_side(const Pass& pass) const {
     return named.labels;
 }
 
+/// The model whose tokenizer made the ids of a dump: the one that the dump names, else the one that it is compared
+/// with. nullptr where that is neither this one nor the other side's: ids of another vocabulary would become wrong
+/// words.
+const DebertaSession* DebertaSession::maker_of(const OpenedDump& dump, const std::optional<Pass>& other) const {
+    if (dump.model.empty()) return other ? other->session : nullptr;
+    for (const DebertaSession* one : {this, other ? other->session : nullptr})
+        if (one && is_one_model(dump.model, one->opened_as())) return one;
+    return nullptr;
+}
+
+void DebertaSession::name_tokens_of_dump(CompareAnswer& answer, const OpenedDump& dump,
+                                         const std::optional<Pass>& other) const {
+    const DebertaSession* maker = maker_of(dump, other);
+    const Tokenizer* tokenizer = maker ? maker->tokenizer() : nullptr;
+    if (other && maker == other->session &&
+        dump.tokens == std::vector<std::vector<std::string>>{ids_of(other->input)}) {
+        answer.tokens = {words_of_side(*other)};  // which name words of the text that the vocabulary lacks
+        answer.tokens_in_words = tokenizer != nullptr;
+    } else if (!dump.pieces.empty() && dump.pieces != dump.tokens) {
+        answer.tokens = dump.pieces;
+        answer.tokens_in_words = true;
+    } else if (answer.tokens.empty() || tokenizer) {
+        if (dump.tokens.empty()) return;
+        answer.tokens = dump.tokens;
+        answer.tokens_in_words = tokenizer != nullptr;
+        if (!tokenizer) return;
+        for (std::vector<std::string>& sample : answer.tokens)
+            for (std::string& token : sample)
+                if (const auto id = whole_number(token)) token = label_of_piece(tokenizer, *id, tokenizer->piece(*id));
+    }
+}
+
 void DebertaSession::fill_comparison(CompareAnswer& answer, const Request& asked) const {
     const CompareRequest& request = *asked.compare;
     if (request.stage.empty()) return;
@@ -143,7 +200,7 @@ void DebertaSession::fill_comparison(CompareAnswer& answer, const Request& asked
         if (!side->file.empty()) {
             require_stage(dump(side->file), at_layer(answer.stage, side->layer),
                           request.exactly ? "the report" : "the comparison");
-            if (answer.tokens.empty()) answer.tokens = dump(side->file).tokens;
+            if (!answer.tokens_in_words) name_tokens_of_dump(answer, dump(side->file), pass_a ? pass_a : pass_b);
         }
     LOCUS_CHECK(!answer.stage.empty(),
                 in_words(request.a) + " and " + in_words(request.b) + " have no stage in common");

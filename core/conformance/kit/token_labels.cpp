@@ -38,6 +38,17 @@ Samples lists_in(const std::string& file, const std::string& key) {
     return samples;
 }
 
+/// Pieces as a person reads them; of a model without a tokenizer they were recorded as ids.
+RecordedTokens as_read(Samples pieces) {
+    bool in_words = false;
+    for (std::vector<std::string>& sample : pieces)
+        for (std::string& piece : sample) {
+            if (const std::string shown = display_piece(piece); !shown.empty()) piece = shown;
+            in_words = in_words || piece.find_first_not_of("0123456789") != std::string::npos;
+        }
+    return {std::move(pieces), in_words};
+}
+
 /// The tokenizer that lies with the model; nullptr where there is none that can be read, as names are no verdict.
 std::unique_ptr<Tokenizer> tokenizer_of(const std::string& folder) {
     if (folder.empty()) return nullptr;
@@ -60,9 +71,9 @@ bool fits(const ShownStage& shown, std::size_t tokens) {
 
 RecordedTokens recorded_tokens(const std::string& reference_file, const std::string& candidate_file) {
     const Samples ids = lists_in(reference_file, "tokens"), ids_of_candidate = lists_in(candidate_file, "tokens");
-    if (Samples pieces = lists_in(reference_file, "pieces"); !pieces.empty()) return {std::move(pieces), true};
+    if (Samples pieces = lists_in(reference_file, "pieces"); !pieces.empty()) return as_read(std::move(pieces));
     if (ids.empty() || ids_of_candidate.empty() || ids == ids_of_candidate)
-        if (Samples pieces = lists_in(candidate_file, "pieces"); !pieces.empty()) return {std::move(pieces), true};
+        if (Samples pieces = lists_in(candidate_file, "pieces"); !pieces.empty()) return as_read(std::move(pieces));
     return {ids.empty() ? ids_of_candidate : ids, false};
 }
 

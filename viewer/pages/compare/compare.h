@@ -67,6 +67,7 @@ private:
     void show_matrices(const Scene& scene, const PictureVersion& version);
     void choose_place(Scene& scene);
     void jump(Scene& scene);
+    std::vector<std::string> words_of_tokens(const Scene& scene) const;
     void name_axes(const Scene& scene);
     bool has_sides(const Scene& scene) const;
     bool shares_cursor(const State& state) const;

@@ -180,19 +180,27 @@ std::vector<std::string> words_of_both(const std::vector<std::string>& a, const 
 
 }  // namespace
 
-void ComparePage::name_axes(const Scene& scene) {
+std::vector<std::string> ComparePage::words_of_tokens(const Scene& scene) const {
     const CompareState& state = scene.state.compare;
-    const auto sample = static_cast<std::size_t>(state.sample);
-    std::vector<std::string> words;
     const CompareAnswer& compared = scene.answer->compare;
-    if (state.from_model() && !state.has_own_words())
-        words = scene.answer->labels;
-    else if (state.from_model())
-        words = words_of_both(compared.words_a, compared.words_b);
-    else if (sample < scene.answer->compare.tokens.size())
-        words = scene.answer->compare.tokens[sample];
-    else if (state.report)
-        words = state.reported()->tokens;
+    if (state.from_model())
+        return state.has_own_words() ? words_of_both(compared.words_a, compared.words_b) : scene.answer->labels;
+    const auto sample = static_cast<std::size_t>(state.sample);
+    const std::vector<std::string> of_dump =
+        sample < compared.tokens.size() ? compared.tokens[sample] : std::vector<std::string>();
+    // A dump beside a pass is held against the tokens of the pass, whatever the dump says of its own.
+    const std::vector<std::string>& of_pass = compared.words_a.empty() ? compared.words_b : compared.words_a;
+    if (!of_pass.empty()) return compared.tokens_in_words ? words_of_both(of_pass, of_dump) : of_pass;
+    if (!state.report) return of_dump;
+    const std::vector<std::string>& reported = state.reported()->tokens;
+    // The report's are those of the sample with the worst cell: of one sample alone there is no doubt which that is.
+    const bool says_more =
+        !compared.tokens_in_words && compared.tokens.size() == 1 && reported.size() == of_dump.size();
+    return of_dump.empty() || says_more ? reported : of_dump;
+}
+
+void ComparePage::name_axes(const Scene& scene) {
+    const std::vector<std::string> words = words_of_tokens(scene);
     const auto fits = [&](const std::string& axis, Index count) {
         return counts_tokens(axis) && static_cast<Index>(words.size()) == count;
     };
