@@ -136,6 +136,12 @@ bool App::settled(bool beside_runs) const {
            (stopped_ || !error_.empty() || (answer_ && answer_->request == *asked_));
 }
 
+std::optional<Error> App::nothing_compared() const {
+    if (state_.page != "compare" || state_.compare.report || !answer_ || answer_->compare.error.empty())
+        return std::nullopt;
+    return Error(answer_->compare.fault, answer_->compare.error);
+}
+
 bool App::runs() const { return page().runs(); }
 
 Progress App::progress() const {

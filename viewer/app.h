@@ -51,6 +51,9 @@ public:
     /// Why there is nothing to see: one sentence, or empty.
     const std::string& error() const { return page_error_.empty() ? error_ : page_error_; }
     Fault fault() const { return page_error_.empty() ? fault_ : page_fault_; }
+    /// Why the page Compare has two sides of a dump or a pass and yet no matrices, which it says in their place;
+    /// nothing where it has them, or beside a report, which it shows all the same.
+    std::optional<Error> nothing_compared() const;
     /// The last error that a page let out while it drew: a fault of the page, shown in its place.  Empty: none.
     const std::string& escaped() const { return escaped_; }
     /// Writes the last picture.  Throws Error(unreadable) that names the file and the reason.

@@ -49,6 +49,7 @@ void write_files(const cli::Command& program, const DebertaSession& session, Sta
     Window window({"Locus", options.width, options.height, true});
     App app(window, session, std::move(state));
     settle(window, app);
+    if (const auto refusal = app.nothing_compared()) throw *refusal;
     // A part of the screen may leave out the bar that says it, and a file of numbers has no place for it.
     if (const auto stand_in = stand_in_of(app.state())) cli::say(program, stand_in->sentence());
     check_kept(options, app.state());

@@ -1,4 +1,4 @@
-// What the Compare page calls the tokens of a dump.
+// What the Compare page calls the tokens of a dump, and what a picture of it ends with where there is nothing to see.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -95,6 +95,27 @@ TEST_CASE("compare: the page shows words of two dumps, of a dump beside a pass, 
     report["tokens"] = kWords.front();
     write_file(folder / "check.json", report.dump());
     sees(folder, {"--report", (folder / "check.json").string()}, {"cat", "mat"}, "814");
+}
+
+TEST_CASE("compare: a picture of what cannot be compared is refused, and none is written",
+          "[viewer][mistakes][screens]") {
+    if (!has_virtual_display()) return;
+    const TemporaryFolder folder;
+    const auto refused = [&](std::vector<std::string> arguments, int status, const std::string& sentence) {
+        arguments.insert(arguments.end(), {"--screenshot", (folder / "page.png").string()});
+        const Outcome outcome = view(arguments);
+        INFO(outcome.err);
+        CHECK(outcome.status == status);
+        CHECK(outcome.sentences() == 1);
+        CHECK(outcome.err.find(sentence) != std::string::npos);
+        CHECK_FALSE(fs::exists(folder / "page.png"));
+    };
+    refused({"--mistake", "60"}, 2, "mistake 60 is one of roformer, transfo-xl, xlnet, and this model is a deberta");
+    refused({"--mistake", "22"}, 4, "mistake 22 cannot be made with this model and input: it needs ");
+    refused({"--compare", dump(folder / "long.safetensors", 1, {})}, 3, "only one shape can be subtracted");
+    const Outcome seen = view({"--mistake", "7", "--screenshot", (folder / "page.png").string()});
+    CHECK(seen.status == 0);
+    CHECK(fs::exists(folder / "page.png"));
 }
 
 }  // namespace locus::test::test_compare_words
