@@ -177,8 +177,9 @@ void measure(Measures& measures) {
     measures.push_back({"check of the whole kit against a complete dump", check.seconds, "s", 2, false});
     measures.push_back({"its peak resident memory", check.megabytes, "MB", 300, false});
     write_v3_base_checkpoint(folder / "model", 1);
-    diagnosis_times((folder / "model").string(), measures);
+    // First what other processes do: their peak counts what this one held when it started them.
     whole_trace((folder / "model").string(), folder, measures);
+    diagnosis_times((folder / "model").string(), measures);
 }
 
 }  // namespace locus::bench::kit
