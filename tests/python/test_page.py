@@ -402,13 +402,22 @@ def test_notebooks_show_the_page_itself(sentence):
 def test_notebooks_show_a_line_of_a_trace_without_a_page(random_trace):
     shown = locus.trace("tiny-v3", text="a", stages="layer.0.q")._repr_html_()
     assert shown.startswith("<p>&lt;Trace of deberta: 1 stages") and "holds no layer.*.probs" in shown
-    large = random_trace(1, 12, 420)
-    assert "<iframe" not in large._repr_html_()
-    said = html.unescape(large._repr_html_())
-    limit = re.search(r'one layer of this trace does not fit into a page of 5 MB; html\("page.html", limit=(\d+_000_000)\)', said)
-    assert limit, said
-    page = large.html(limit=int(limit.group(1)))  # what it says suffices
-    assert 0.5 * int(limit.group(1)) < len(page) < int(limit.group(1))
+
+
+@pytest.mark.parametrize("length", [384, 512])
+def test_a_layer_that_does_not_fit_is_shown_with_fewer_heads(random_trace, length):
+    large = random_trace(2, 12, length)
+    assert large._repr_html_().startswith("<iframe srcdoc=")
+    page = large.html()
+    assert len(page) < 5_000_000
+    data = json.loads(re.search(r'application/json">(.*?)</script>', page, re.S)[1])
+    said = re.match(r'(\d+) of 12 heads are shown, trace.html\("page.html", limit=(\d+_000_000)\) shows all', data["note"])
+    assert said and data["heads"] == int(said[1]) > 1 and len(data["views"][0]["layers"]) == 1
+    assert len(data["views"][0]["layers"][0]["data"]["c2c"]["s"]) == data["heads"]
+    assert "heads are shown" not in large.html(limit=int(said[2]))  # what it says suffices
+    for options in ({"layers": [0]}, {"cell": (0, 11, 0, 0)}):
+        with pytest.raises(locus.UsageError, match="one layer of this trace does not fit into a page of 5 MB"):
+            large.html(**options)
 
 
 def test_notebooks_show_a_layer_of_a_text_of_256_tokens(random_trace):

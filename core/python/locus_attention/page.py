@@ -67,6 +67,7 @@ class _View:
         self, trace: Any, name: str, before: str, after: str, layers: Optional[Sequence[int]], samples: Sequence[int],
         beside: Optional["_View"] = None,
     ) -> None:
+        self.heads: Optional[int] = None  # how many are shown where not all of them fit
         self.beside = beside  # the view of the trace that this one is compared with
         self.trace, self.name, self.before, self.after, self.samples = trace, name, before, after, list(samples)
         there = _layers_of(trace, before, after)
@@ -99,7 +100,13 @@ class _View:
         return self.stage(layer, stem) in self.trace
 
     def array(self, layer: int, stem: str) -> np.ndarray:
-        return np.asarray(self.trace[self.stage(layer, self.scores if stem == "scores" else stem)])
+        whole = np.asarray(self.trace[self.stage(layer, self.scores if stem == "scores" else stem)])
+        return whole[:, : self.heads] if whole.ndim == 4 else whole
+
+    def show_heads(self, count: int) -> None:
+        """Shows the first heads alone."""
+        self.heads = count
+        self.shape = (self.shape[0], count, *self.shape[2:])
 
     @cached_property
     def scale(self) -> Tuple[float, str]:
@@ -434,6 +441,22 @@ def _filled(
     raise _too_large(views[0], bool(others), limit, chosen, channels)
 
 
+def _fewer_heads(views: Sequence[_View], limit: int) -> Tuple[str, List[Dict[str, Any]], str]:
+    """The first layer with as many heads as fit, and what the page says of it; a refusal where not one head fits."""
+    view = copy.copy(views[0])
+    view.layers, heads = view.layers[:1], view.shape[1]
+    size = _size(_layers(view, "i8", float("inf"), False))
+    count = min(heads - 1, int(heads * (limit - 40_000) / (1.1 * size)))
+    if count < 1:
+        raise _too_large(views[0], False, limit, False, False)
+    enough = -int(-(1.1 * size + 40_000) // 1_000_000)
+    views[0].show_heads(count)
+    view.show_heads(count)
+    filled = {"view": views[0], "beside": None, "layers": _layers(view, "i8", limit, False), "other": []}
+    note = f"{count} of {heads} heads are shown, trace.html(\"page.html\", limit={enough}_000_000) shows all of them; "
+    return "i8", [filled], note
+
+
 def _too_large(view: _View, twice: bool, limit: int, chosen: bool, channels: bool) -> UsageError:
     """What to say where not even the first layer fits, or not all that were chosen: with a limit that suffices."""
     count = len(view.layers) if chosen else 1
@@ -524,6 +547,7 @@ def page_of(
     cell: Any = None,
     channels: bool = False,
     limit: int = 5_000_000,
+    whole: bool = False,
 ) -> str:
     """The text of one HTML page that needs nothing else: what Trace.html writes, which says what the options do."""
     limit = whole_number("limit", limit, 1)
@@ -546,7 +570,13 @@ def page_of(
         views = [one for one in views if any((one.before, one.after) == (two.before, two.after) for two in others)]
         if not others or any(one.shape != two.shape or one.terms != two.terms for one, two in zip(views, others)):
             raise UsageError("the traces to compare differ in shape or terms, expected two of the same text and model")
-    encoding, filled = _filled(views, others, limit, layers is not None, channels)
+    fewer = ""
+    try:
+        encoding, filled = _filled(views, others, limit, layers is not None, channels)
+    except UsageError:
+        if whole or others or channels or cell is not None or layers is not None:
+            raise
+        encoding, filled, fewer = _fewer_heads(views, limit)
     listed = []
     for one in filled:
         view = one["view"]
@@ -567,7 +597,7 @@ def page_of(
         "cell": _locked(cell, [one["view"] for one in filled]),
         "names": None if compare is None else [_trace_name(trace), _trace_name(compare)],
         "hint": "" if channels or not products[0] else "html(channels=True) adds the products, channel by channel",
-        "views": listed, "encoding": _WORDS[encoding], "note": _note(encoding, views, filled),
+        "views": listed, "encoding": _WORDS[encoding], "note": fewer + _note(encoding, views, filled),
         "report": _report(report if report is not None else trace.report),
     }
     text = json.dumps(_as_json(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -589,7 +619,8 @@ def notebook_of(trace: Any) -> str:
     """The page inside a notebook, in a frame of its own; with the products of every cell where there is room.  Of a trace
     that has no page, its one line and the reason: a notebook would show the exception's stack instead."""
     page = reason = ""
-    for options in ({"limit": 2_000_000, "channels": True}, {"limit": 2_000_000}, {"limit": 5_000_000}):
+    options: Dict[str, Any]
+    for options in ({"limit": 2_000_000, "channels": True}, {"limit": 2_000_000, "whole": True}, {}):
         try:
             page = page_of(trace, **options)
             break
