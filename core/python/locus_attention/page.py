@@ -1,12 +1,9 @@
 """One self-contained HTML page of a trace: terms, scores and probabilities, without a request to anywhere."""
 
-import base64
-import copy
 import html
 import json
 import os
 import re
-import zlib
 from functools import cached_property
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
@@ -15,36 +12,10 @@ import numpy as np
 from .arguments import shown as quoted
 from .errors import UsageError, whole_number, whole_numbers
 from .explaining import divisor_by_rule, p2c_reads_ji, rounding_of, row_of_distance_zero
+from .page_numbers import ENCODINGS, WORDS, encoded, fewer_heads, filled_views, packed
 from .tracing import Trace
 
 _TERMS = (("c2c", "c2p", "p2c"), ("ac", "bd", "ef"))
-# How the page stores numbers, finest first, and how many bytes of the page one number takes, about.
-_ENCODINGS = (("f16", 2.4), ("i8", 1.0))
-_WORDS = {
-    "f16": "float16 (2^-11 of each value), zlib, base64",
-    "i8": "8 bits (1/254 of the largest value of each head), zlib, base64",
-}
-
-
-def _packed(data: bytes) -> str:
-    return base64.b64encode(zlib.compress(data, 9)).decode()
-
-
-def encoded(array: np.ndarray, encoding: str) -> Dict[str, Any]:
-    """An array [B,H,Tq,Tk] as the page reads it: NaN and infinity stay what they are, in 8 bits both are NaN."""
-    array = np.asarray(array, np.float32)
-    usable = np.isfinite(array)
-    finite = np.where(usable, array, np.float32(0))
-    if encoding == "f16":
-        largest = float(np.abs(finite).max(initial=0.0))
-        scale = largest / 60000 if largest > 60000 else 1.0
-        halves = (array / scale).astype("<f2").view(np.uint8).reshape(-1, 2)
-        return {"e": "f16", "s": scale, "d": _packed(halves.T.tobytes())}
-    largest_of = np.maximum(np.abs(finite).max(axis=(2, 3)), 1e-30)
-    steps = np.where(usable, np.rint(finite / largest_of[..., None, None] * 127), -128).astype(np.int8)
-    return {"e": "i8", "s": [float(f"{x:.6g}") for x in (largest_of / 127).ravel()], "d": _packed(steps.tobytes())}
-
-
 # The products of each term: the vectors of the query and of the key or of the table row ("r"), and whether a bias
 # of the head, which a trace does not hold, belongs to the term.
 _PRODUCTS: Tuple[Tuple[str, str, str, str, str, bool], ...] = (
@@ -206,7 +177,7 @@ class _View:
         visible = self.visible()
         return {
             "scale": scale, "divisor": divisor, "blind": self.blind(visible),
-            "visible": None if visible is None else _packed(visible.tobytes()),
+            "visible": None if visible is None else packed(visible.tobytes()),
         }
 
     def rows(self) -> Optional[List[int]]:
@@ -370,24 +341,6 @@ def _views(trace: Any, layers: Optional[Sequence[int]], samples: Sequence[int]) 
     return found
 
 
-def _layers(view: _View, encoding: str, limit: float, channels: bool) -> List[Dict[str, Any]]:
-    """The layers of a view as the page reads them, as many as stay below `limit` bytes."""
-    stems = view.terms or ["probs"]
-    listed: List[Dict[str, Any]] = []
-    size = 0
-    for layer in view.layers:
-        one: Dict[str, Any] = {
-            "l": layer, "data": {stem: encoded(view.array(layer, stem)[view.samples], encoding) for stem in stems}
-        }
-        if channels:
-            one["vectors"] = view.vectors(layer, encoding)
-        size += sum(len(entry["d"]) + 40 for held in (one["data"], one.get("vectors", {})) for entry in held.values())
-        if size > limit:
-            break
-        listed.append(one)
-    return listed
-
-
 def _report(report: Any) -> Optional[Dict[str, Any]]:
     if report is None:
         return None
@@ -402,74 +355,6 @@ def _report(report: Any) -> Optional[Dict[str, Any]]:
     return {"passed": report.passed, "head": head, "failing": failing}
 
 
-def _size(layers: Sequence[Dict[str, Any]]) -> int:
-    return sum(len(entry["d"]) for one in layers for part in ("data", "vectors") for entry in one.get(part, {}).values())
-
-
-def size_shown(size: int) -> str:
-    """10 bytes, 2.5 kB, 5 MB"""
-    return f"{size} bytes" if size < 1000 else f"{size / 1e3:.3g} kB" if size < 1e6 else f"{size / 1e6:.3g} MB"
-
-
-def _filled(
-    views: Sequence[_View], others: Sequence[_View], limit: int, chosen: bool, channels: bool
-) -> Tuple[str, List[Dict[str, Any]]]:
-    """Encoding and data of the views, in the finest encoding that stays below the limit.
-
-    Where even the coarsest does not: the first layers of the first view, or a refusal if the layers were chosen.
-    """
-    wanted = sum(view.values * len(view.samples) * len(view.layers) for view in (*views, *others))
-    for encoding, cost in _ENCODINGS:
-        if wanted * cost > limit - 40_000 and encoding != "i8":
-            continue  # would not fit, and is not tried
-        left = float(limit - 40_000)
-        filled: List[Dict[str, Any]] = []
-        for n, view in enumerate(views):
-            share = left if not others else left / 2
-            here = _layers(view, encoding, share, channels)
-            other = _layers(others[n], encoding, share, False) if others else []
-            fits = len(here) if not others else min(len(here), len(other))
-            if fits < len(view.layers) and (encoding != "i8" or chosen or (n == 0 and not fits)):
-                break  # a finer encoding is given up; a coarse one is refused below
-            if fits < len(view.layers) and n > 0:
-                continue  # a further view is there as a whole or not at all
-            beside = others[n] if others else None
-            filled.append({"view": view, "beside": beside, "layers": here[:fits], "other": other[:fits]})
-            left -= _size(here[:fits]) + _size(other[:fits])
-        else:
-            return encoding, filled
-    raise _too_large(views[0], bool(others), limit, chosen, channels)
-
-
-def _fewer_heads(views: Sequence[_View], limit: int) -> Tuple[str, List[Dict[str, Any]], str]:
-    """The first layer with as many heads as fit, and what the page says of it; a refusal where not one head fits."""
-    view = copy.copy(views[0])
-    view.layers, heads = view.layers[:1], view.shape[1]
-    size = _size(_layers(view, "i8", float("inf"), False))
-    count = min(heads - 1, int(heads * (limit - 40_000) / (1.1 * size)))
-    if count < 1:
-        raise _too_large(views[0], False, limit, False, False)
-    enough = -int(-(1.1 * size + 40_000) // 1_000_000)
-    views[0].show_heads(count)
-    view.show_heads(count)
-    filled = {"view": views[0], "beside": None, "layers": _layers(view, "i8", limit, False), "other": []}
-    note = f"{count} of {heads} heads are shown, trace.html(\"page.html\", limit={enough}_000_000) shows all of them; "
-    return "i8", [filled], note
-
-
-def _too_large(view: _View, twice: bool, limit: int, chosen: bool, channels: bool) -> UsageError:
-    """What to say where not even the first layer fits, or not all that were chosen: with a limit that suffices."""
-    count = len(view.layers) if chosen else 1
-    first = copy.copy(view)
-    first.layers = view.layers[:1]
-    size = 1.1 * _size(_layers(first, "i8", float("inf"), channels)) * count * (2 if twice else 1) + 40_000
-    does, them = ("one layer of this trace does", "it") if count == 1 else (f"{count} layers of this trace do", "them")
-    return UsageError(
-        f'{does} not fit into a page of {size_shown(limit)}; html("page.html", limit={-int(-size // 1_000_000)}_000_000) '
-        f"takes {them}, or choose fewer layers= or samples=" + (", or leave channels= out" if channels else "")
-    )
-
-
 def _without_number(filled: Sequence[Dict[str, Any]]) -> int:
     """How many numbers of the page are NaN or infinite."""
     return sum(
@@ -481,7 +366,7 @@ def _without_number(filled: Sequence[Dict[str, Any]]) -> int:
 
 def _note(encoding: str, views: Sequence[_View], filled: Sequence[Dict[str, Any]]) -> str:
     """How the numbers of the page are stored, and what is not in it."""
-    note = f"{_WORDS[encoding]}; scores and probabilities are computed from that in this page"
+    note = f"{WORDS[encoding]}; scores and probabilities are computed from that in this page"
     if count := _without_number(filled):
         note += f"; {count} of them are not finite, and magenta in the pictures"
     left_out = views[0].layers[len(filled[0]["layers"]):]
@@ -529,7 +414,7 @@ def _samples(views: Sequence[_View], samples: Optional[List[int]], limit: int) -
     count = views[0].shape[0]
     if samples is None:
         numbers = sum(view.values * len(view.layers) for view in views)
-        samples = [0] if numbers * count * _ENCODINGS[0][1] > limit else list(range(count))
+        samples = [0] if numbers * count * ENCODINGS[0][1] > limit else list(range(count))
     if any(sample >= count for sample in samples) or not samples:
         raise UsageError(f"samples holds {samples}, expected numbers from 0 to {count - 1}")
     return samples
@@ -572,11 +457,11 @@ def page_of(
             raise UsageError("the traces to compare differ in shape or terms, expected two of the same text and model")
     fewer = ""
     try:
-        encoding, filled = _filled(views, others, limit, layers is not None, channels)
+        encoding, filled = filled_views(views, others, limit, layers is not None, channels)
     except UsageError:
         if whole or others or channels or cell is not None or layers is not None:
             raise
-        encoding, filled, fewer = _fewer_heads(views, limit)
+        encoding, filled, fewer = fewer_heads(views, limit)
     listed = []
     for one in filled:
         view = one["view"]
@@ -597,7 +482,7 @@ def page_of(
         "cell": _locked(cell, [one["view"] for one in filled]),
         "names": None if compare is None else [_trace_name(trace), _trace_name(compare)],
         "hint": "" if channels or not products[0] else "html(channels=True) adds the products, channel by channel",
-        "views": listed, "encoding": _WORDS[encoding], "note": fewer + _note(encoding, views, filled),
+        "views": listed, "encoding": WORDS[encoding], "note": fewer + _note(encoding, views, filled),
         "report": _report(report if report is not None else trace.report),
     }
     text = json.dumps(_as_json(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
